@@ -41,9 +41,9 @@ bench_bench_query_SOURCES = bench/bench_query.c bench/crowd.c bench/crowd.h benc
 bench_bench_query_LDADD = $(QUERY_LA)
 
 bench_programs += bench/bench_unwind
-bench_bench_unwind_SOURCES = bench/bench_unwind.c $(ebpf_unwind)
+bench_bench_unwind_SOURCES = bench/bench_unwind.c
 bench_bench_unwind_CFLAGS = $(AM_CFLAGS) $(DW_CFLAGS) $(ELF_CFLAGS)
-bench_bench_unwind_LDADD = $(EBPF_UNWIND_LIBS) $(DW_LIBS) $(ELF_LIBS)
+bench_bench_unwind_LDADD = $(EBPF_UNWIND_LA) $(DW_LIBS) $(ELF_LIBS)
 
 FLEET_DAY = bench/fleet.c bench/fleet.h bench/fleet_day.c bench/fleet_day.h tests/unit/random.h
 bench_programs += bench/bench_block

@@ -74,29 +74,20 @@ fuzz_fuzz_http_SOURCES = fuzz/fuzz_http.c $(FUZZ_MAIN)
 fuzz_fuzz_http_LDADD = $(API_LA) $(FUZZ_LDFLAGS)
 
 fuzz_programs += fuzz/fuzz_ebpf_proc
-fuzz_fuzz_ebpf_proc_SOURCES = fuzz/fuzz_ebpf_proc.c $(FUZZ_MAIN) plugins/input/ebpf/cgroup.c \
-	plugins/input/ebpf/cpus.c plugins/input/ebpf/files.c plugins/input/ebpf/inode.c \
-	plugins/input/ebpf/labels.c plugins/input/ebpf/maps.c plugins/input/ebpf/record.c \
-	plugins/input/ebpf/wall.c
-fuzz_fuzz_ebpf_proc_LDADD = $(BASE_LA) $(FUZZ_LDFLAGS)
+fuzz_fuzz_ebpf_proc_SOURCES = fuzz/fuzz_ebpf_proc.c $(FUZZ_MAIN)
+fuzz_fuzz_ebpf_proc_LDADD = $(EBPF_PURE_LA) $(BASE_LA) $(FUZZ_LDFLAGS)
 
 fuzz_programs += fuzz/fuzz_ebpf_trail
-fuzz_fuzz_ebpf_trail_SOURCES = fuzz/fuzz_ebpf_trail.c $(FUZZ_MAIN) plugins/input/ebpf/files.c \
-	plugins/input/ebpf/inode.c plugins/input/ebpf/labels.c plugins/input/ebpf/cgroup.c \
-	plugins/input/ebpf/maps.c plugins/input/ebpf/perf_record.c plugins/input/ebpf/trail.c \
-	plugins/input/ebpf/wall.c
-fuzz_fuzz_ebpf_trail_LDADD = $(BASE_LA) $(FUZZ_LDFLAGS)
+fuzz_fuzz_ebpf_trail_SOURCES = fuzz/fuzz_ebpf_trail.c $(FUZZ_MAIN)
+fuzz_fuzz_ebpf_trail_LDADD = $(EBPF_PURE_LA) $(BASE_LA) $(FUZZ_LDFLAGS)
 
 fuzz_programs += fuzz/fuzz_ebpf_pods
-fuzz_fuzz_ebpf_pods_SOURCES = fuzz/fuzz_ebpf_pods.c $(FUZZ_MAIN) plugins/input/ebpf/background.c plugins/input/ebpf/cgroup.c \
-	plugins/input/ebpf/containers.c plugins/input/ebpf/json_tags.c \
-	plugins/input/ebpf/kubernetes.c plugins/input/ebpf/tags.c \
-	plugins/input/ebpf/thread.c
-fuzz_fuzz_ebpf_pods_LDADD = $(BASE_LA) $(JANSSON_LIBS) $(FUZZ_LDFLAGS)
+fuzz_fuzz_ebpf_pods_SOURCES = fuzz/fuzz_ebpf_pods.c $(FUZZ_MAIN)
+fuzz_fuzz_ebpf_pods_LDADD = $(EBPF_PURE_LA) $(BASE_LA) $(FUZZ_LDFLAGS)
 
 fuzz_programs += fuzz/fuzz_ebpf_executable
-fuzz_fuzz_ebpf_executable_SOURCES = fuzz/fuzz_ebpf_executable.c $(FUZZ_MAIN) plugins/input/ebpf/executables.c
-fuzz_fuzz_ebpf_executable_LDADD = $(BASE_LA) $(NETTLE_LIBS) $(FUZZ_LDFLAGS)
+fuzz_fuzz_ebpf_executable_SOURCES = fuzz/fuzz_ebpf_executable.c $(FUZZ_MAIN)
+fuzz_fuzz_ebpf_executable_LDADD = $(EBPF_PURE_LA) $(BASE_LA) $(FUZZ_LDFLAGS)
 
 noinst_HEADERS += fuzz/verdict.h
 fuzz_programs += fuzz/fuzz_pprof fuzz/fuzz_folded fuzz/fuzz_speedscope fuzz/fuzz_perf_script
@@ -118,17 +109,16 @@ fuzz_fuzz_selector_SOURCES = fuzz/fuzz_selector.c $(FUZZ_MAIN)
 fuzz_fuzz_selector_LDADD = $(QUERY_LA) $(FUZZ_LDFLAGS)
 
 fuzz_programs += fuzz/fuzz_ebpf_walk
-fuzz_fuzz_ebpf_walk_SOURCES = fuzz/fuzz_ebpf_walk.c $(FUZZ_MAIN) plugins/input/ebpf/record.c \
-	plugins/input/ebpf/tables/heap.c plugins/input/ebpf/tables/native.c
-fuzz_fuzz_ebpf_walk_LDADD = $(BASE_LA) $(FUZZ_LDFLAGS)
+fuzz_fuzz_ebpf_walk_SOURCES = fuzz/fuzz_ebpf_walk.c $(FUZZ_MAIN)
+fuzz_fuzz_ebpf_walk_LDADD = $(EBPF_TABLES_LA) $(BASE_LA) $(FUZZ_LDFLAGS)
 
 fuzz_programs += fuzz/fuzz_unwind
-fuzz_fuzz_unwind_SOURCES = fuzz/fuzz_unwind.c $(FUZZ_MAIN) tests/unwind/elf_maker.h $(ebpf_unwind)
-fuzz_fuzz_unwind_LDADD = $(EBPF_UNWIND_LIBS) $(FUZZ_LDFLAGS)
+fuzz_fuzz_unwind_SOURCES = fuzz/fuzz_unwind.c $(FUZZ_MAIN) tests/unwind/elf_maker.h
+fuzz_fuzz_unwind_LDADD = $(EBPF_UNWIND_LA) $(FUZZ_LDFLAGS)
 
 fuzz_programs += fuzz/fuzz_unwind_cache
-fuzz_fuzz_unwind_cache_SOURCES = fuzz/fuzz_unwind_cache.c $(FUZZ_MAIN) $(ebpf_unwind)
-fuzz_fuzz_unwind_cache_LDADD = $(EBPF_UNWIND_LIBS) $(FUZZ_LDFLAGS)
+fuzz_fuzz_unwind_cache_SOURCES = fuzz/fuzz_unwind_cache.c $(FUZZ_MAIN)
+fuzz_fuzz_unwind_cache_LDADD = $(EBPF_UNWIND_LA) $(FUZZ_LDFLAGS)
 
 fuzz_programs += fuzz/fuzz_block
 fuzz_fuzz_block_SOURCES = fuzz/fuzz_block.c $(FUZZ_MAIN)

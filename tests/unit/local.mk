@@ -283,170 +283,162 @@ tests_unit_test_perf_map_plugin_SOURCES = tests/unit/test_perf_map_plugin.c plug
 	$(perf_map_pure)
 tests_unit_test_perf_map_plugin_LDADD = $(BASE_LA) $(UNIT_LIBS)
 
-# The sampler's files that need neither libbpf nor rights (plugins/input/ebpf/local.mk).
-EBPF_TEST = tests/unit/ebpf_host.c tests/unit/ebpf_host.h $(FAILMALLOC) $(ebpf_pure)
+# The sampler's files play with a host and a memory of these.
+EBPF_TEST = tests/unit/ebpf_host.c tests/unit/ebpf_host.h $(FAILMALLOC)
 EBPF_MEMORY = tests/unit/ebpf_memory.c tests/unit/ebpf_memory.h
 
 unit_tests += tests/unit/test_ebpf_accounts
-tests_unit_test_ebpf_accounts_SOURCES = tests/unit/test_ebpf_accounts.c plugins/input/ebpf/accounts.c
-tests_unit_test_ebpf_accounts_LDADD = $(UNIT_LIBS)
+tests_unit_test_ebpf_accounts_SOURCES = tests/unit/test_ebpf_accounts.c
+tests_unit_test_ebpf_accounts_LDADD = $(EBPF_PURE_LA) $(UNIT_LIBS)
 
 unit_tests += tests/unit/test_ebpf_record
-tests_unit_test_ebpf_record_SOURCES = tests/unit/test_ebpf_record.c plugins/input/ebpf/record.c
-tests_unit_test_ebpf_record_LDADD = $(UNIT_LIBS)
+tests_unit_test_ebpf_record_SOURCES = tests/unit/test_ebpf_record.c
+tests_unit_test_ebpf_record_LDADD = $(EBPF_PURE_LA) $(UNIT_LIBS)
 
 unit_tests += tests/unit/test_ebpf_names
-tests_unit_test_ebpf_names_SOURCES = tests/unit/test_ebpf_names.c plugins/input/ebpf/cgroup.c \
-	plugins/input/ebpf/cpus.c plugins/input/ebpf/labels.c
-tests_unit_test_ebpf_names_LDADD = $(BASE_LA) $(UNIT_LIBS)
+tests_unit_test_ebpf_names_SOURCES = tests/unit/test_ebpf_names.c
+tests_unit_test_ebpf_names_LDADD = $(EBPF_PURE_LA) $(BASE_LA) $(UNIT_LIBS)
 
 unit_tests += tests/unit/test_ebpf_maps
 tests_unit_test_ebpf_maps_SOURCES = tests/unit/test_ebpf_maps.c $(EBPF_TEST)
 tests_unit_test_ebpf_maps_LDFLAGS = $(AM_LDFLAGS) $(LDFLAGS_FAILMALLOC)
-tests_unit_test_ebpf_maps_LDADD = $(SYMBOLIZE_LA) $(EBPF_PURE_LIBS) $(UNIT_LIBS)
+tests_unit_test_ebpf_maps_LDADD = $(EBPF_PURE_LA) $(SYMBOLIZE_LA) $(UNIT_LIBS)
 
 unit_tests += tests/unit/test_ebpf_aggregate
 tests_unit_test_ebpf_aggregate_SOURCES = tests/unit/test_ebpf_aggregate.c $(EBPF_TEST)
 tests_unit_test_ebpf_aggregate_LDFLAGS = $(AM_LDFLAGS) $(LDFLAGS_FAILMALLOC)
-tests_unit_test_ebpf_aggregate_LDADD = $(SYMBOLIZE_LA) $(EBPF_PURE_LIBS) $(UNIT_LIBS)
+tests_unit_test_ebpf_aggregate_LDADD = $(EBPF_PURE_LA) $(SYMBOLIZE_LA) $(UNIT_LIBS)
 
 unit_tests += tests/unit/test_ebpf_flush
 tests_unit_test_ebpf_flush_SOURCES = tests/unit/test_ebpf_flush.c $(EBPF_TEST)
 tests_unit_test_ebpf_flush_LDFLAGS = $(AM_LDFLAGS) $(LDFLAGS_FAILMALLOC)
-tests_unit_test_ebpf_flush_LDADD = $(SYMBOLIZE_LA) $(EBPF_PURE_LIBS) $(UNIT_LIBS)
+tests_unit_test_ebpf_flush_LDADD = $(EBPF_PURE_LA) $(SYMBOLIZE_LA) $(UNIT_LIBS)
 
 unit_tests += tests/unit/test_ebpf_window
 tests_unit_test_ebpf_window_SOURCES = tests/unit/test_ebpf_window.c $(EBPF_TEST)
 tests_unit_test_ebpf_window_LDFLAGS = $(AM_LDFLAGS) $(LDFLAGS_FAILMALLOC)
-tests_unit_test_ebpf_window_LDADD = $(SYMBOLIZE_LA) $(EBPF_PURE_LIBS) $(UNIT_LIBS)
+tests_unit_test_ebpf_window_LDADD = $(EBPF_PURE_LA) $(SYMBOLIZE_LA) $(UNIT_LIBS)
 
 unit_tests += tests/unit/test_ebpf_budget
-tests_unit_test_ebpf_budget_SOURCES = tests/unit/test_ebpf_budget.c plugins/input/ebpf/budget.c
-tests_unit_test_ebpf_budget_LDADD = $(UNIT_LIBS)
+tests_unit_test_ebpf_budget_SOURCES = tests/unit/test_ebpf_budget.c
+tests_unit_test_ebpf_budget_LDADD = $(EBPF_PURE_LA) $(UNIT_LIBS)
 
 unit_tests += tests/unit/test_ebpf_settings
-tests_unit_test_ebpf_settings_SOURCES = tests/unit/test_ebpf_settings.c plugins/input/ebpf/settings.c
-tests_unit_test_ebpf_settings_LDADD = $(BASE_LA) $(UNIT_LIBS)
+tests_unit_test_ebpf_settings_SOURCES = tests/unit/test_ebpf_settings.c
+tests_unit_test_ebpf_settings_LDADD = $(EBPF_PURE_LA) $(BASE_LA) $(UNIT_LIBS)
 
 unit_tests += tests/unit/test_ebpf_pace
-tests_unit_test_ebpf_pace_SOURCES = tests/unit/test_ebpf_pace.c plugins/input/ebpf/pace.c
-tests_unit_test_ebpf_pace_LDADD = $(UNIT_LIBS)
+tests_unit_test_ebpf_pace_SOURCES = tests/unit/test_ebpf_pace.c
+tests_unit_test_ebpf_pace_LDADD = $(EBPF_PURE_LA) $(UNIT_LIBS)
 
 unit_tests += tests/unit/test_ebpf_cost
 tests_unit_test_ebpf_cost_SOURCES = tests/unit/test_ebpf_cost.c
 tests_unit_test_ebpf_cost_LDADD = $(UNIT_LIBS)
 
 unit_tests += tests/unit/test_ebpf_probe
-tests_unit_test_ebpf_probe_SOURCES = tests/unit/test_ebpf_probe.c plugins/input/ebpf/probe.c
-tests_unit_test_ebpf_probe_LDADD = $(BASE_LA) $(UNIT_LIBS)
+tests_unit_test_ebpf_probe_SOURCES = tests/unit/test_ebpf_probe.c
+tests_unit_test_ebpf_probe_LDADD = $(EBPF_PURE_LA) $(BASE_LA) $(UNIT_LIBS)
 
 unit_tests += tests/unit/test_ebpf_balance
-tests_unit_test_ebpf_balance_SOURCES = tests/unit/test_ebpf_balance.c plugins/input/ebpf/balance.c
-tests_unit_test_ebpf_balance_LDADD = $(UNIT_LIBS)
+tests_unit_test_ebpf_balance_SOURCES = tests/unit/test_ebpf_balance.c
+tests_unit_test_ebpf_balance_LDADD = $(EBPF_PURE_LA) $(UNIT_LIBS)
 
 unit_tests += tests/unit/test_ebpf_cpu_times
-tests_unit_test_ebpf_cpu_times_SOURCES = tests/unit/test_ebpf_cpu_times.c plugins/input/ebpf/cpu_times.c
-tests_unit_test_ebpf_cpu_times_LDADD = $(BASE_LA) $(UNIT_LIBS)
+tests_unit_test_ebpf_cpu_times_SOURCES = tests/unit/test_ebpf_cpu_times.c
+tests_unit_test_ebpf_cpu_times_LDADD = $(EBPF_PURE_LA) $(BASE_LA) $(UNIT_LIBS)
 
 unit_tests += tests/unit/test_ebpf_pulse
-tests_unit_test_ebpf_pulse_SOURCES = tests/unit/test_ebpf_pulse.c plugins/input/ebpf/pulse.c
-tests_unit_test_ebpf_pulse_LDADD = $(UNIT_LIBS)
+tests_unit_test_ebpf_pulse_SOURCES = tests/unit/test_ebpf_pulse.c
+tests_unit_test_ebpf_pulse_LDADD = $(EBPF_PURE_LA) $(UNIT_LIBS)
 
 unit_tests += tests/unit/test_ebpf_silence
 tests_unit_test_ebpf_silence_SOURCES = tests/unit/test_ebpf_silence.c $(EBPF_TEST)
 tests_unit_test_ebpf_silence_LDFLAGS = $(AM_LDFLAGS) $(LDFLAGS_FAILMALLOC)
-tests_unit_test_ebpf_silence_LDADD = $(SYMBOLIZE_LA) $(EBPF_PURE_LIBS) $(UNIT_LIBS)
+tests_unit_test_ebpf_silence_LDADD = $(EBPF_PURE_LA) $(SYMBOLIZE_LA) $(UNIT_LIBS)
 
 unit_tests += tests/unit/test_ebpf_tags
 tests_unit_test_ebpf_tags_SOURCES = tests/unit/test_ebpf_tags.c $(EBPF_TEST)
 tests_unit_test_ebpf_tags_LDFLAGS = $(AM_LDFLAGS) $(LDFLAGS_FAILMALLOC)
-tests_unit_test_ebpf_tags_LDADD = $(SYMBOLIZE_LA) $(EBPF_PURE_LIBS) $(UNIT_LIBS)
+tests_unit_test_ebpf_tags_LDADD = $(EBPF_PURE_LA) $(SYMBOLIZE_LA) $(UNIT_LIBS)
 
 unit_tests += tests/unit/test_ebpf_containers
 tests_unit_test_ebpf_containers_SOURCES = tests/unit/test_ebpf_containers.c $(EBPF_TEST)
 tests_unit_test_ebpf_containers_LDFLAGS = $(AM_LDFLAGS) $(LDFLAGS_FAILMALLOC)
-tests_unit_test_ebpf_containers_LDADD = $(SYMBOLIZE_LA) $(EBPF_PURE_LIBS) $(UNIT_LIBS)
+tests_unit_test_ebpf_containers_LDADD = $(EBPF_PURE_LA) $(SYMBOLIZE_LA) $(UNIT_LIBS)
 
 unit_tests += tests/unit/test_ebpf_kubernetes
 tests_unit_test_ebpf_kubernetes_SOURCES = tests/unit/test_ebpf_kubernetes.c $(EBPF_TEST)
 tests_unit_test_ebpf_kubernetes_LDFLAGS = $(AM_LDFLAGS) $(LDFLAGS_FAILMALLOC)
-tests_unit_test_ebpf_kubernetes_LDADD = $(SYMBOLIZE_LA) $(EBPF_PURE_LIBS) $(UNIT_LIBS)
+tests_unit_test_ebpf_kubernetes_LDADD = $(EBPF_PURE_LA) $(SYMBOLIZE_LA) $(UNIT_LIBS)
 
 unit_tests += tests/unit/test_ebpf_trail
 tests_unit_test_ebpf_trail_SOURCES = tests/unit/test_ebpf_trail.c $(EBPF_TEST)
 tests_unit_test_ebpf_trail_LDFLAGS = $(AM_LDFLAGS) $(LDFLAGS_FAILMALLOC)
-tests_unit_test_ebpf_trail_LDADD = $(SYMBOLIZE_LA) $(EBPF_PURE_LIBS) $(UNIT_LIBS)
+tests_unit_test_ebpf_trail_LDADD = $(EBPF_PURE_LA) $(SYMBOLIZE_LA) $(UNIT_LIBS)
 
 unit_tests += tests/unit/test_ebpf_ksymbols
 tests_unit_test_ebpf_ksymbols_SOURCES = tests/unit/test_ebpf_ksymbols.c $(EBPF_TEST)
 tests_unit_test_ebpf_ksymbols_LDFLAGS = $(AM_LDFLAGS) $(LDFLAGS_FAILMALLOC)
-tests_unit_test_ebpf_ksymbols_LDADD = $(SYMBOLIZE_LA) $(EBPF_PURE_LIBS) $(UNIT_LIBS)
+tests_unit_test_ebpf_ksymbols_LDADD = $(EBPF_PURE_LA) $(SYMBOLIZE_LA) $(UNIT_LIBS)
 
 unit_tests += tests/unit/test_ebpf_pages
-tests_unit_test_ebpf_pages_SOURCES = tests/unit/test_ebpf_pages.c $(FAILMALLOC) \
-	plugins/input/ebpf/tables/dictionary.c plugins/input/ebpf/tables/heap.c plugins/input/ebpf/tables/pages.c
+tests_unit_test_ebpf_pages_SOURCES = tests/unit/test_ebpf_pages.c $(FAILMALLOC)
 tests_unit_test_ebpf_pages_LDFLAGS = $(AM_LDFLAGS) $(LDFLAGS_FAILMALLOC)
-tests_unit_test_ebpf_pages_LDADD = $(BASE_LA) $(UNIT_LIBS)
+tests_unit_test_ebpf_pages_LDADD = $(EBPF_TABLES_LA) $(BASE_LA) $(UNIT_LIBS)
 
 unit_tests += tests/unit/test_ebpf_tables
-tests_unit_test_ebpf_tables_SOURCES = tests/unit/test_ebpf_tables.c $(EBPF_TEST) $(EBPF_MEMORY) $(ebpf_tables) \
-	$(ebpf_unwind)
+tests_unit_test_ebpf_tables_SOURCES = tests/unit/test_ebpf_tables.c $(EBPF_TEST) $(EBPF_MEMORY)
 tests_unit_test_ebpf_tables_CFLAGS = $(AM_CFLAGS) -fexceptions
 tests_unit_test_ebpf_tables_LDFLAGS = $(AM_LDFLAGS) $(LDFLAGS_FAILMALLOC)
-tests_unit_test_ebpf_tables_LDADD = $(SYMBOLIZE_LA) $(EBPF_UNWIND_LIBS) $(EBPF_PURE_LIBS) $(UNIT_LIBS)
+tests_unit_test_ebpf_tables_LDADD = $(EBPF_TABLES_LA) $(SYMBOLIZE_LA) $(UNIT_LIBS)
 
 unit_tests += tests/unit/test_ebpf_tables_threads
-tests_unit_test_ebpf_tables_threads_SOURCES = tests/unit/test_ebpf_tables_threads.c $(EBPF_TEST) $(EBPF_MEMORY) \
-	$(ebpf_tables) $(ebpf_unwind)
+tests_unit_test_ebpf_tables_threads_SOURCES = tests/unit/test_ebpf_tables_threads.c $(EBPF_TEST) $(EBPF_MEMORY)
 tests_unit_test_ebpf_tables_threads_LDFLAGS = $(AM_LDFLAGS) $(LDFLAGS_FAILMALLOC)
-tests_unit_test_ebpf_tables_threads_LDADD = $(SYMBOLIZE_LA) $(EBPF_UNWIND_LIBS) $(EBPF_PURE_LIBS) $(UNIT_LIBS)
+tests_unit_test_ebpf_tables_threads_LDADD = $(EBPF_TABLES_LA) $(SYMBOLIZE_LA) $(UNIT_LIBS)
 
 unit_tests += tests/unit/test_ebpf_outcomes
 tests_unit_test_ebpf_outcomes_SOURCES = tests/unit/test_ebpf_outcomes.c
 tests_unit_test_ebpf_outcomes_LDADD = $(UNIT_LIBS)
 
 unit_tests += tests/unit/test_ebpf_step
-tests_unit_test_ebpf_step_SOURCES = tests/unit/test_ebpf_step.c $(EBPF_TEST) $(EBPF_MEMORY) $(ebpf_tables) \
-	$(ebpf_unwind)
+tests_unit_test_ebpf_step_SOURCES = tests/unit/test_ebpf_step.c $(EBPF_TEST) $(EBPF_MEMORY)
 tests_unit_test_ebpf_step_LDFLAGS = $(AM_LDFLAGS) $(LDFLAGS_FAILMALLOC)
-tests_unit_test_ebpf_step_LDADD = $(SYMBOLIZE_LA) $(EBPF_UNWIND_LIBS) $(EBPF_PURE_LIBS) $(UNIT_LIBS)
+tests_unit_test_ebpf_step_LDADD = $(EBPF_TABLES_LA) $(SYMBOLIZE_LA) $(UNIT_LIBS)
 
 unit_tests += tests/unit/test_ebpf_rules
-tests_unit_test_ebpf_rules_SOURCES = tests/unit/test_ebpf_rules.c $(EBPF_TEST) $(EBPF_MEMORY) $(ebpf_tables) \
-	$(ebpf_unwind)
+tests_unit_test_ebpf_rules_SOURCES = tests/unit/test_ebpf_rules.c $(EBPF_TEST) $(EBPF_MEMORY)
 tests_unit_test_ebpf_rules_LDFLAGS = $(AM_LDFLAGS) $(LDFLAGS_FAILMALLOC)
-tests_unit_test_ebpf_rules_LDADD = $(SYMBOLIZE_LA) $(EBPF_UNWIND_LIBS) $(EBPF_PURE_LIBS) $(UNIT_LIBS)
+tests_unit_test_ebpf_rules_LDADD = $(EBPF_TABLES_LA) $(SYMBOLIZE_LA) $(UNIT_LIBS)
 
 unit_tests += tests/unit/test_ebpf_waits
-tests_unit_test_ebpf_waits_SOURCES = tests/unit/test_ebpf_waits.c $(EBPF_TEST) $(EBPF_MEMORY) $(ebpf_tables) \
-	$(ebpf_unwind)
+tests_unit_test_ebpf_waits_SOURCES = tests/unit/test_ebpf_waits.c $(EBPF_TEST) $(EBPF_MEMORY)
 tests_unit_test_ebpf_waits_LDFLAGS = $(AM_LDFLAGS) $(LDFLAGS_FAILMALLOC)
-tests_unit_test_ebpf_waits_LDADD = $(SYMBOLIZE_LA) $(EBPF_UNWIND_LIBS) $(EBPF_PURE_LIBS) $(UNIT_LIBS)
+tests_unit_test_ebpf_waits_LDADD = $(EBPF_TABLES_LA) $(SYMBOLIZE_LA) $(UNIT_LIBS)
 
 unit_tests += tests/unit/test_ebpf_files
 tests_unit_test_ebpf_files_SOURCES = tests/unit/test_ebpf_files.c $(EBPF_TEST)
 tests_unit_test_ebpf_files_LDFLAGS = $(AM_LDFLAGS) $(LDFLAGS_FAILMALLOC) -Wl,--wrap=ioctl,--wrap=fstatfs
-tests_unit_test_ebpf_files_LDADD = $(SYMBOLIZE_LA) $(EBPF_PURE_LIBS) $(UNIT_LIBS)
+tests_unit_test_ebpf_files_LDADD = $(EBPF_PURE_LA) $(SYMBOLIZE_LA) $(UNIT_LIBS)
 
 unit_tests += tests/unit/test_ebpf_wall
-tests_unit_test_ebpf_wall_SOURCES = tests/unit/test_ebpf_wall.c plugins/input/ebpf/wall.c
-tests_unit_test_ebpf_wall_LDADD = $(UNIT_LIBS)
+tests_unit_test_ebpf_wall_SOURCES = tests/unit/test_ebpf_wall.c
+tests_unit_test_ebpf_wall_LDADD = $(EBPF_PURE_LA) $(UNIT_LIBS)
 
 unit_tests += tests/unit/test_ebpf_unwinder
-tests_unit_test_ebpf_unwinder_SOURCES = tests/unit/test_ebpf_unwinder.c $(EBPF_TEST) $(EBPF_MEMORY) \
-	$(ebpf_tables) $(ebpf_unwind)
+tests_unit_test_ebpf_unwinder_SOURCES = tests/unit/test_ebpf_unwinder.c $(EBPF_TEST) $(EBPF_MEMORY)
 tests_unit_test_ebpf_unwinder_LDFLAGS = $(AM_LDFLAGS) $(LDFLAGS_FAILMALLOC)
-tests_unit_test_ebpf_unwinder_LDADD = $(SYMBOLIZE_LA) $(EBPF_UNWIND_LIBS) $(EBPF_PURE_LIBS) $(UNIT_LIBS)
+tests_unit_test_ebpf_unwinder_LDADD = $(EBPF_TABLES_LA) $(SYMBOLIZE_LA) $(UNIT_LIBS)
 
 unit_tests += tests/unit/test_ebpf_process
 tests_unit_test_ebpf_process_SOURCES = tests/unit/test_ebpf_process.c $(EBPF_TEST)
 tests_unit_test_ebpf_process_LDFLAGS = $(AM_LDFLAGS) $(LDFLAGS_FAILMALLOC)
-tests_unit_test_ebpf_process_LDADD = $(SYMBOLIZE_LA) $(EBPF_PURE_LIBS) $(UNIT_LIBS)
+tests_unit_test_ebpf_process_LDADD = $(EBPF_PURE_LA) $(SYMBOLIZE_LA) $(UNIT_LIBS)
 
 unit_tests += tests/unit/test_ebpf_program
 tests_unit_test_ebpf_program_SOURCES = tests/unit/test_ebpf_program.c $(EBPF_TEST)
 tests_unit_test_ebpf_program_LDFLAGS = $(AM_LDFLAGS) $(LDFLAGS_FAILMALLOC)
-tests_unit_test_ebpf_program_LDADD = $(SYMBOLIZE_LA) $(EBPF_PURE_LIBS) $(UNIT_LIBS)
+tests_unit_test_ebpf_program_LDADD = $(EBPF_PURE_LA) $(SYMBOLIZE_LA) $(UNIT_LIBS)
 
 unit_tests += tests/unit/test_options
 tests_unit_test_options_SOURCES = tests/unit/test_options.c tests/unit/config_sample.c \
@@ -719,21 +711,21 @@ tests_unit_test_codec_LDADD = $(CODEC_LA) $(UNIT_LIBS)
 
 # Tables of rules, judged by libdw.
 unit_tests += tests/unit/test_unwind
-tests_unit_test_unwind_SOURCES = tests/unit/test_unwind.c $(unwind_judge) tests/unit/unwind_rows.h tests/unwind/elf_maker.h \
-	$(ebpf_unwind) $(FAILMALLOC)
+tests_unit_test_unwind_SOURCES = tests/unit/test_unwind.c $(unwind_judge) tests/unit/unwind_rows.h \
+	tests/unwind/elf_maker.h $(FAILMALLOC)
 tests_unit_test_unwind_CFLAGS = $(AM_CFLAGS) $(DW_CFLAGS) $(ELF_CFLAGS)
 tests_unit_test_unwind_LDFLAGS = $(AM_LDFLAGS) $(LDFLAGS_FAILMALLOC)
-tests_unit_test_unwind_LDADD = $(EBPF_UNWIND_LIBS) $(DW_LIBS) $(ELF_LIBS) $(UNIT_LIBS)
+tests_unit_test_unwind_LDADD = $(EBPF_UNWIND_LA) $(DW_LIBS) $(ELF_LIBS) $(UNIT_LIBS)
 
 unit_tests += tests/unit/test_unwind_bare
-tests_unit_test_unwind_bare_SOURCES = tests/unit/test_unwind_bare.c tests/unit/unwind_rows.h tests/unwind/elf_maker.h \
-	$(ebpf_unwind)
-tests_unit_test_unwind_bare_LDADD = $(EBPF_UNWIND_LIBS) $(UNIT_LIBS)
+tests_unit_test_unwind_bare_SOURCES = tests/unit/test_unwind_bare.c tests/unit/unwind_rows.h \
+	tests/unwind/elf_maker.h
+tests_unit_test_unwind_bare_LDADD = $(EBPF_UNWIND_LA) $(UNIT_LIBS)
 
 unit_tests += tests/unit/test_unwind_cache
-tests_unit_test_unwind_cache_SOURCES = tests/unit/test_unwind_cache.c $(ebpf_unwind) $(FAILMALLOC)
+tests_unit_test_unwind_cache_SOURCES = tests/unit/test_unwind_cache.c $(FAILMALLOC)
 tests_unit_test_unwind_cache_LDFLAGS = $(AM_LDFLAGS) $(LDFLAGS_FAILMALLOC)
-tests_unit_test_unwind_cache_LDADD = $(EBPF_UNWIND_LIBS) $(UNIT_LIBS)
+tests_unit_test_unwind_cache_LDADD = $(EBPF_UNWIND_LA) $(UNIT_LIBS)
 
 unit_tests += tests/unit/test_local_pfor
 tests_unit_test_local_pfor_SOURCES = tests/unit/test_local_pfor.c $(FAILMALLOC)

@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 # plugins/input/ebpf/local.mk - the eBPF sampler
 #
-# ebpf_pure are the files that need neither libbpf nor rights: unit tests link them.
-ebpf_pure = \
+# libpure is what needs neither libbpf nor rights: unit tests link it.
+noinst_LTLIBRARIES += plugins/input/ebpf/libpure.la
+plugins_input_ebpf_libpure_la_SOURCES = \
 	plugins/input/ebpf/accounts.c plugins/input/ebpf/accounts.h \
 	plugins/input/ebpf/aggregate.c plugins/input/ebpf/aggregate.h \
 	plugins/input/ebpf/balance.c plugins/input/ebpf/balance.h \
@@ -41,9 +42,12 @@ ebpf_pure = \
 	plugins/input/ebpf/trail.c plugins/input/ebpf/trail.h \
 	plugins/input/ebpf/wall.c plugins/input/ebpf/wall.h \
 	plugins/input/ebpf/window.c plugins/input/ebpf/window.h
+plugins_input_ebpf_libpure_la_CFLAGS = $(AM_CFLAGS) $(JANSSON_CFLAGS) $(NETTLE_CFLAGS)
+EBPF_PURE_LA = plugins/input/ebpf/libpure.la $(JANSSON_LIBS) $(NETTLE_LIBS)
 
 # tables/ puts unwind tables where programs read them; unwinder.c feeds it.
-ebpf_tables = \
+noinst_LTLIBRARIES += plugins/input/ebpf/libtables.la
+plugins_input_ebpf_libtables_la_SOURCES = \
 	plugins/input/ebpf/tables/build.c plugins/input/ebpf/tables/state.h \
 	plugins/input/ebpf/tables/dictionary.c plugins/input/ebpf/tables/dictionary.h \
 	plugins/input/ebpf/tables/heap.c plugins/input/ebpf/tables/heap.h \
@@ -72,8 +76,10 @@ ebpf_unwind = \
 	plugins/input/ebpf/unwind/state.c plugins/input/ebpf/unwind/state.h \
 	plugins/input/ebpf/unwind/stubs.c plugins/input/ebpf/unwind/stubs.h \
 	plugins/input/ebpf/unwind/x86.c plugins/input/ebpf/unwind/x86.h
-EBPF_PURE_LIBS = $(JANSSON_LIBS) $(NETTLE_LIBS)
-EBPF_UNWIND_LIBS = $(BASE_LA) $(DEFLATE_LIBS) $(ZSTD_LIBS)
+noinst_LTLIBRARIES += plugins/input/ebpf/libunwind.la
+plugins_input_ebpf_libunwind_la_SOURCES = $(ebpf_unwind)
+EBPF_UNWIND_LA = plugins/input/ebpf/libunwind.la $(BASE_LA) $(DEFLATE_LIBS) $(ZSTD_LIBS)
+EBPF_TABLES_LA = plugins/input/ebpf/libtables.la $(EBPF_UNWIND_LA) $(EBPF_PURE_LA)
 
 # A sum of what makes tables, so that those on disk that another compiler made are not taken for this one's.
 ebpf_unwind_version = plugins/input/ebpf/unwind/version.h
@@ -83,13 +89,12 @@ $(ebpf_unwind_version): $(ebpf_unwind) bpf/unwind.h bpf/unwind_arch.h plugins/in
 	printf '/* Made from the sources of this folder. */\n#define UNWIND_SOURCES %su\n' $$sum >$@.tmp && mv $@.tmp $@
 BUILT_SOURCES += $(ebpf_unwind_version)
 CLEANFILES += $(ebpf_unwind_version) $(ebpf_unwind_version).tmp
-$(tests_unwind_oracle_OBJECTS) $(fuzz_fuzz_unwind_OBJECTS) $(fuzz_fuzz_unwind_cache_OBJECTS) \
-	$(bench_bench_unwind_OBJECTS): $(ebpf_unwind_version)
+$(plugins_input_ebpf_libunwind_la_OBJECTS): $(ebpf_unwind_version)
 
 if PLUGIN_INPUT_EBPF
 pkglib_LTLIBRARIES += plugins/input_ebpf.la
 endif
-plugins_input_ebpf_la_SOURCES = $(ebpf_pure) $(ebpf_tables) $(ebpf_unwind) \
+plugins_input_ebpf_la_SOURCES = \
 	plugins/input/ebpf/attach.c plugins/input/ebpf/attach.h \
 	plugins/input/ebpf/audit.c plugins/input/ebpf/audit.h \
 	plugins/input/ebpf/guarded.h \
@@ -99,10 +104,10 @@ plugins_input_ebpf_la_SOURCES = $(ebpf_pure) $(ebpf_tables) $(ebpf_unwind) \
 	plugins/input/ebpf/sampler.c plugins/input/ebpf/sampler.h \
 	plugins/input/ebpf/sideband.c plugins/input/ebpf/sideband.h \
 	plugins/input/ebpf/watch.c plugins/input/ebpf/watch.h
-plugins_input_ebpf_la_CFLAGS = $(AM_CFLAGS) $(BPF_CFLAGS) $(JANSSON_CFLAGS) $(NETTLE_CFLAGS)
+plugins_input_ebpf_la_CFLAGS = $(AM_CFLAGS) $(BPF_CFLAGS)
 plugins_input_ebpf_la_LDFLAGS = $(LDFLAGS_PLUGIN)
-plugins_input_ebpf_la_LIBADD = $(EBPF_UNWIND_LIBS) $(BPF_LIBS) $(EBPF_PURE_LIBS)
-$(plugins_input_ebpf_la_OBJECTS): bpf/sampler.skel.h $(ebpf_unwind_version)
+plugins_input_ebpf_la_LIBADD = $(EBPF_TABLES_LA) $(BPF_LIBS)
+$(plugins_input_ebpf_la_OBJECTS): bpf/sampler.skel.h
 
 # A host for one input, which prints what that emits: for tests/e2e/ebpf_*.sh.
 if PLUGIN_INPUT_EBPF
