@@ -19,7 +19,7 @@ chain() {
 	"$decima" record --plugin-path "$plugins" -F 499 -o "$dir/$1.folded" -- "$dir/$1" 3 >/dev/null 2>"$dir/err"
 	expect_status "$1" 0 $?
 	awk '$NF > 1.5e9 / 499 { v = $NF; sub(/ [0-9]+$/, ""); print v, $0 }' "$dir/$1.folded" | sort -rn >"$dir/stacks"
-	exact "$1_chain" "$2" "$dir/stacks" "$dir/stacks" 95
+	exact "$1_chain" "$2" "$dir/stacks" "$dir/stacks" 95 90
 }
 
 vector='std::vector<int,.std::allocator<int>.>'
