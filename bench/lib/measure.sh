@@ -39,6 +39,8 @@ need_root() {
 	stats=$(cat /proc/sys/kernel/bpf_stats_enabled)
 	echo 1 >/proc/sys/kernel/bpf_stats_enabled
 	${CC:-cc} -O2 -fomit-frame-pointer -pthread -o "$dir/chain" "$src/tests/programs/chain.c" &&
+		${CC:-cc} -O2 -fno-omit-frame-pointer -fno-asynchronous-unwind-tables -fno-unwind-tables -pthread -o "$dir/framed" \
+			"$src/tests/programs/chain.c" &&
 		${CC:-cc} -O2 -fno-omit-frame-pointer -pthread -o "$dir/churn" "$src/tests/programs/churn.c" || exit 1
 }
 
@@ -120,6 +122,31 @@ daemon_time() {
 	daemon_stop
 }
 
+# first_times HZ FRAMES: milliseconds from exec of the daemon until all CPUs are sampled, and until a question shows stacks
+# with these frames; and percent of those it shows then that have them
+first_times() {
+	rm -rf "$dir/data" "$dir/sock"
+	printf 'inputs: { ebpf: { frequency: %sHz } }\nstorage: { memory: {} }\n' "$1" >"$dir/decima.yaml"
+	: >"$dir/log"
+	start_ns=$(date +%s%N)
+	"$build/decima" run -c "$dir/decima.yaml" --listen "unix:$dir/sock" --data "$dir/data" \
+		--plugin-path "$build/plugins/.libs" 2>"$dir/log" &
+	daemon=$!
+	until grep -q 'sampling at' "$dir/log"; do kill -0 $daemon 2>/dev/null || break; done
+	began_ns=$(date +%s%N)
+	for _ in $(seq 500); do
+		stacks 'comm="chain"' >"$dir/first.stacks" 2>/dev/null
+		grep -q "$2" "$dir/first.stacks" && break
+		sleep 0.01
+	done
+	end_ns=$(date +%s%N)
+	echo $(((began_ns - start_ns) / 1000000)) $(((end_ns - start_ns) / 1000000)) \
+		"$(awk -v frames="$2" '{ t += $NF } $0 ~ frames { n += $NF } END { printf "%.2f", t ? 100 * n / t : 0 }' "$dir/first.stacks")"
+	kill "$daemon"
+	wait "$daemon"
+	daemon=
+}
+
 # median COLUMN FILE
 median() { cut -d ' ' -f "$1" "$2" | sort -n | awk '{ v[NR] = $1 } END { print v[int((NR + 1) / 2)] }'; }
 
@@ -193,16 +220,23 @@ anon_by_name() {
 		$1 == "RssAnon:" { n[name] += $2 }
 		END { for (name in n) printf "anon_mib_%s %.1f\n", name, n[name] / 1024 }'
 }
-# The sampling program, the one of type perf_event (7): the kernel's own accounts
+# The kernel's own accounts of the programs: of the one that samples (type perf_event, 7), and all_run_time_ns of all, each
+# once
 program() {
 	for pid in $(family "$daemon"); do
 		cat /proc/"$pid"/fdinfo/*
 		echo "pos:"
 	done 2>/dev/null | awk '
-		/^pos:/ { ours = 0 }
+		/^pos:/ { ours = 0; id = "" }
 		/^prog_type:/ { ours = $2 == 7 }
+		/^prog_id:/ { id = $2 }
+		/^run_time_ns:/ { times[id] = $2 }
 		/^run_(time_ns|cnt):/ && ours { v[$1] = $2 }
-		END { for (k in v) print substr(k, 1, length(k) - 1), v[k] }'
+		END {
+			for (id in times) all += times[id]
+			for (k in v) print substr(k, 1, length(k) - 1), v[k]
+			print "all_run_time_ns", all + 0
+		}'
 }
 # Memory of BPF maps, each once; those of the unwind tables have no descriptor any more
 maps_mib() {
@@ -245,6 +279,8 @@ counters() {
 	echo "descriptors $(each_of_daemon 'fd/*')"
 	echo "tasks $(each_of_daemon 'task/*')"
 	program
+	get /metrics | awk '/^decima_[a-z_]*dropped[a-z_]*{/ && /instance="ebpf"/ && /reason="samples_/ { n += $NF }
+		END { print "samples_lost", n + 0 }'
 	get /metrics | sed -n 's/^decima_\(sampler_\)\{0,1\}\([a-z_]*\)\({instance="ebpf"}\)\{0,1\} /\2 /p'
 }
 # snapshot FILE: both
@@ -265,10 +301,8 @@ delta() {
 }
 # grown NAME: the same where there are fractions
 grown() { awk -v from="$(sed -n "s/^$1 //p" "$dir/before")" -v to="$(now "$1")" 'BEGIN { printf "%.1f\n", to - from }'; }
-# Samples that were taken and are in no stack
-lost() {
-	echo $(($(delta ring_full_total) + $(delta busy_total) + $(delta no_scratch_total) + $(delta deferred_given_up)))
-}
+# All that docs/LOSSES.md calls lost, whose samples the kernel did not take included, and stacks that were not told in time
+lost() { echo $(($(delta samples_lost) + $(delta deferred_given_up))); }
 
 # ratio A B FACTOR
 ratio() { awk -v a="$1" -v b="$2" -v f="$3" 'BEGIN { if (a == "null" || b == 0) print "null"; else printf "%.4f\n", a * f / b }'; }

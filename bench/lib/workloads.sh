@@ -15,10 +15,15 @@ gate() {
 }
 go() { echo >"$dir/gate"; }
 
-workload_chains() {
+workload_chains() { one_on_each chain "$1"; }
+# The same with frame pointers and without unwind tables.
+workload_framed() { one_on_each framed "$1"; }
+
+# one_on_each PROGRAM SECONDS
+one_on_each() {
 	cpu=0
 	while [ $cpu -lt "$cores" ]; do
-		taskset -c $cpu "$dir/chain" "$1" 37 &
+		taskset -c $cpu "$dir/$1" "$2" 37 &
 		cpu=$((cpu + 1))
 	done
 	wait
