@@ -157,7 +157,7 @@ e2e_install() {
 e2e_alone() {
 	if e2e_install "$1"; then
 		(
-			export "$3=all" TEST_TIMEOUT=8000
+			export "$3=all" TEST_TIMEOUT=12000
 			e2e_one "$top/tests/e2e/$2.sh"
 		)
 	fi

@@ -4,7 +4,7 @@
 #
 # Run by tests/e2e/kernels.sh in a guest of two CPUs. Debian's kernels open perf events at their own level 3 for
 # CAP_SYS_ADMIN only, which the broker has not: root's daemon starts all the same, and says what a later CPU takes.
-# DECIMA_GUEST_REST=3600 lets it run for an hour before, in which a program in a file of its own comes and goes all the time.
+# DECIMA_GUEST_REST lets it run for so many seconds before (`tools/test kernels`: an hour), in which a program in a file of its own comes and goes all the time.
 set -u
 . "$top_srcdir/tests/e2e/lib.sh"
 cpu1=/sys/devices/system/cpu/cpu1/online
