@@ -1,11 +1,12 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
 # tests/e2e/ebpf_lines.sh - what the sampler sees of a program gets inlined functions, files and lines, from DWARF of
-# every make and from separate debuginfo; needs root, g++ and objcopy
+# every make and from separate debuginfo, Go's tables, a jitdump, the vDSO; needs root, g++ and objcopy
 set -u
 # shellcheck source=tests/e2e/lib.sh
 . "$top_srcdir/tests/e2e/lib.sh"
 . "$top_srcdir/tests/lib/chains.sh"
+. "$top_srcdir/tests/lib/hard.sh"
 cd "$dir" || exit 1
 need_sampler
 for tool in g++ objcopy readelf; do
@@ -48,18 +49,51 @@ if build lines_linked g++ -O2 -g -Wl,--build-id=none; then
 	objcopy --strip-all --add-gnu-debuglink=lines_linked.debug lines_linked
 fi
 
-# Lines: the loop of innermost() is on the line that says so.
-"$decima" record --plugin-path "$plugins" -F 199 -o lines.speedscope.json -- ./lines 3 >record.log 2>&1
-line=$(grep -n 'the loop' "$top_srcdir/tests/programs/lines.cc" | cut -d : -f 1)
-if command -v python3 >/dev/null; then
-	python3 - "$line" >found <<-'END'
-		import json, sys
-		frames = json.load(open("lines.speedscope.json"))["shared"]["frames"]
-		print([f for f in frames if f["name"].startswith("innermost") and f.get("file", "").endswith("lines.cc")])
-	END
-	if grep -q innermost found; then ok lines_file; else not_ok lines_file "$(head -c 200 found)"; fi
+# Lines: the loop of innermost() is on the line that says so; code that is compiled at run time is where its dump says.
+# frames NAME COMMAND..: NAME FILE:LINE of what is seen of it, a line each, in NAME.frames, by Go's reader of pprof; its
+# stacks in NAME.folded
+frames() {
+	frames_of=$1
+	shift
+	"$decima" record --plugin-path "$plugins" -F 199 -o "$frames_of.pb.gz" -- "$@" >record.log 2>&1 &&
+		"$decima" convert "$frames_of.pb.gz" "$frames_of.folded" 2>>record.log || not_ok "$frames_of.recorded" "$(tail -n 1 record.log)"
+	go tool pprof -raw "$frames_of.pb.gz" 2>&1 | sed -n 's/^ *[0-9]*: 0x[0-9a-f]* M=[0-9]* //; s/^ *\(.*:[0-9]*\):[0-9]* s=[0-9]*$/\1/p' |
+		sort -u >"$frames_of.frames"
+}
+# has_frame NAME REGEX
+has_frame() { if grep -qE "$2" "$1.frames"; then ok "$1.file"; else not_ok "$1.file" "$(tail -n 5 "$1.frames" | tr '\n' '|')"; fi; }
+# mostly NAME PERCENT REGEX: so much of its CPU time, at least, is in stacks like that
+mostly() {
+	awk -v least="$2" -v text="$3" '{ t += $NF } $0 ~ text { n += $NF } END { exit !(t && 100 * n >= least * t) }' "$1.folded" &&
+		ok "$1.stacks" && return
+	not_ok "$1.stacks" "$(awk '{ print $NF, $0 }' "$1.folded" | sort -rn | head -n 2 | tr '\n' '|')"
+}
+line_of() { grep -n 'the loop' "$top_srcdir/tests/programs/$1" | cut -d : -f 1; }
+if command -v go >/dev/null; then
+	frames lines ./lines 3
+	has_frame lines "^innermost .*/lines\.cc:$(line_of lines.cc)\$"
+	# Go, by DWARF and by its own tables.
+	for by in dwarf tables; do
+		flags=-w
+		[ $by = dwarf ] && flags=-compressdwarf=true
+		go build -o lines_go -ldflags=$flags "$top_srcdir/tests/programs/lines.go" 2>go.log || not_ok lines_go "$(head -n 1 go.log)"
+		frames go_$by ./lines_go 3
+		has_frame go_$by "^main\.innermost .*/lines\.go:$(line_of lines.go)\$"
+		mostly go_$by 95 'runtime.main;main.main;main.outer;main.middle;main.innermost'
+	done
+	if [ "$(uname -m)" = x86_64 ] && compile jit jit.c -fno-omit-frame-pointer; then
+		frames jitdump ./jit "$dir" 3
+		has_frame jitdump '^jitted::spin /src/jitted\.x:42$'
+	else
+		skip jitdump "the program is written for x86-64"
+	fi
+	# The kernel's own library for programs has names, too.
+	if hard_built gcc; then
+		frames vdso ./hard_gcc vdso 3
+		mostly vdso 50 'main;asks;now;clock_gettime;(__vdso_)?clock_gettime'
+	fi
 else
-	skip lines_file "python3 is missing"
+	skip lines.file "go is missing, whose reader of pprof says the lines"
 fi
 
 # Stripped: nothing but addresses, and the daemon says why; with debuginfo in a directory: all of it.

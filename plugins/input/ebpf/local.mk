@@ -116,7 +116,7 @@ endif
 tests_host_sample_SOURCES = tests/host/sample.c
 tests_host_sample_LDADD = $(PLUGIN_LA)
 EXTRA_DIST += tests/host/lib.sh \
-	tests/programs/chain.c tests/programs/chain.go tests/programs/chain.js tests/programs/deep.js \
+	tests/programs/chain.c tests/programs/chain.go tests/programs/lines.go tests/programs/chain.js tests/programs/deep.js \
 	tests/programs/chain32.c tests/programs/jit.c \
 	tests/programs/mappings.c tests/programs/memfd.c tests/programs/swap.c \
 	tests/programs/churn.c tests/programs/zombie.c tests/programs/bpf_updates.c
