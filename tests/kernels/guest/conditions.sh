@@ -16,7 +16,7 @@ mkdir "$dir/plugins" && cp "$plugins/input_ebpf.so" "$dir/plugins/"
 cp "$host" "$dir/sample"
 host=$dir/sample plugins=$dir/plugins
 fine=+bpf,+perfmon,+sys_ptrace,+dac_read_search,+syslog,+checkpoint_restore
-yaml=
+yaml='' hz=99
 set_to() { echo "$2" >"/proc/sys/kernel/$1"; }
 # with CAPABILITIES COMMAND..: as nobody with just these
 with() {
@@ -26,7 +26,7 @@ with() {
 		--bounding-set="-all,$caps" "$@"
 }
 # run COMMAND..: the sampler below it; rows and log as everywhere
-run() { "$@" "$host" "$plugins" "input/ebpf={frequency: 99Hz, filter: {pids: [$pid]}$yaml}" 2 >"$dir/rows" 2>"$dir/log"; }
+run() { "$@" "$host" "$plugins" "input/ebpf={frequency: ${hz}Hz, filter: {pids: [$pid]}$yaml}" 2 >"$dir/rows" 2>"$dir/log"; }
 # works NAME COMMAND..
 works() {
 	works_name=$1
@@ -52,6 +52,16 @@ else
 	works paranoid_3.root env
 fi
 set_to perf_event_paranoid 2
+
+# More than the kernel takes: said and counted, and what it takes is right.
+bound=$(cat /proc/sys/kernel/perf_event_max_sample_rate)
+set_to perf_event_max_sample_rate 200
+hz=2000
+works max_sample_rate env
+check max_sample_rate.says -n "$(grep 'state 2: .*the kernel takes at most 200 of 2000 samples a second' "$dir/log")"
+check max_sample_rate.counted -n "$(grep '^# decima_sampler_throttled_total.* [1-9]' "$dir/rows")"
+hz=99
+set_to perf_event_max_sample_rate "$bound"
 
 # Root's BPF only; once 1, it stays until the next boot.
 set_to unprivileged_bpf_disabled 1
