@@ -19,6 +19,7 @@ core_base_libbase_la_SOURCES = \
 	core/base/mem.c core/base/mem.h \
 	core/base/region.c core/base/region.h \
 	core/base/resident.c core/base/resident.h \
+	core/base/sanitizer.h \
 	core/base/str.c core/base/str.h \
 	core/base/units.c core/base/units.h \
 	core/base/url.c core/base/url.h \

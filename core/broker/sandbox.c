@@ -27,15 +27,7 @@
 
 #include "core/base/fd.h"
 #include "core/base/mem.h"
-
-#ifdef __has_feature
-#if __has_feature(address_sanitizer) || __has_feature(thread_sanitizer)
-#define HAS_SANITIZER 1
-#endif
-#endif
-#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
-#define HAS_SANITIZER 1
-#endif
+#include "core/base/sanitizer.h"
 
 #if defined(__x86_64__)
 #define OUR_ARCH AUDIT_ARCH_X86_64
@@ -47,7 +39,7 @@ enum { CAPS_MAX = 64, WORDS = _LINUX_CAPABILITY_U32S_3, FILTER_CALLS_MAX = 200 }
 
 bool sandbox__is_sanitized(void)
 {
-#ifdef HAS_SANITIZER
+#if SANITIZER
 	return true;
 #else
 	return false;

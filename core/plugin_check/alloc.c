@@ -14,17 +14,9 @@
 #include <string.h>
 #include <unistd.h>
 
-#ifdef __has_feature
-#if __has_feature(address_sanitizer) || __has_feature(thread_sanitizer) ||                         \
-	__has_feature(memory_sanitizer)
-#define HAS_SANITIZER 1
-#endif
-#endif
-#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
-#define HAS_SANITIZER 1
-#endif
+#include "core/base/sanitizer.h"
 
-#ifdef HAS_SANITIZER
+#if SANITIZER
 
 bool alloc__works(void)
 {

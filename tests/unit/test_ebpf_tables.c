@@ -27,21 +27,14 @@
 
 #include "bpf/unwind_arch.h"
 #include "core/base/fd.h"
+#include "core/base/sanitizer.h"
 #include "plugins/input/ebpf/maps.h"
 #include "plugins/input/ebpf/tables/state.h" /* time is let pass */
 #include "tests/unit/failmalloc.h"
 #include "tests/unit/random.h"
 #include "tests/unit/shell.h"
 
-#ifdef __has_feature
-#if __has_feature(address_sanitizer) || __has_feature(thread_sanitizer)
-#define SANITIZED
-#endif
-#elif defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
-#define SANITIZED
-#endif
-
-#if defined(__x86_64__) && !defined(SANITIZED)
+#if defined(__x86_64__) && !SANITIZER
 
 #ifdef __clang__
 #define NOINLINE __attribute__((noinline))

@@ -8,6 +8,7 @@
 
 #include "core/base/cleanup.h"
 #include "core/base/mem.h"
+#include "core/base/sanitizer.h"
 #include "tests/unit/failmalloc.h"
 #include "tests/unit/unit.h"
 
@@ -46,14 +47,6 @@ static void test_large_is_zero_too(void **state)
 	}
 }
 
-#ifdef __has_feature
-#if __has_feature(address_sanitizer) || __has_feature(thread_sanitizer)
-#define MALLOC_IS_OTHERS
-#endif
-#elif defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
-#define MALLOC_IS_OTHERS
-#endif
-
 static long peak_mib(void)
 {
 	struct rusage u;
@@ -69,7 +62,7 @@ static void test_growing_copies_nothing(void **state)
 	char *p = mem__resize(NULL, n, 1), *neighbour;
 
 	(void)state;
-#ifdef MALLOC_IS_OTHERS
+#if SANITIZER
 	free(p);
 	skip_because("a sanitizer's malloc copies");
 #endif

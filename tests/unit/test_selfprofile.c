@@ -10,6 +10,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "core/base/sanitizer.h"
 #include "core/base/str.h"
 #include "core/batch/batch.h"
 #include "core/selfprofile/objects.h"
@@ -19,17 +20,6 @@
 #include "tests/unit/unit.h"
 
 #define SECOND INT64_C(1000000000)
-
-#if defined(__SANITIZE_THREAD__)
-#define IS_TSAN true
-#elif defined(__has_feature)
-#if __has_feature(thread_sanitizer)
-#define IS_TSAN true
-#endif
-#endif
-#ifndef IS_TSAN
-#define IS_TSAN false
-#endif
 
 static _Atomic bool ends;
 static volatile uint64_t sink;
@@ -154,7 +144,7 @@ static void a_busy_thread_is_seen_with_its_callers(void **state)
 	if (cpu_of(b, "burner") < used / 2 - 5 * TICKS_PERIOD_NS)
 		fail_msg("%lld ns of %lld seen", (long long)cpu_of(b, "burner"), (long long)used);
 	/* TSan holds a signal back until the thread calls something. */
-	if (!IS_TSAN)
+	if (!SANITIZER_THREAD)
 		assert_true(cpu_of_chain(b, chain) >= cpu_of(b, "burner") * 9 / 10);
 	batch__unref(b);
 	symbols__free(symbols);
