@@ -126,7 +126,9 @@ static int read_profile(struct request *q, const struct pb_field *raw)
 {
 	struct decode_options o = *q->o;
 	CLEANUP(buf__fini)
-	struct buf plain = { 0 };
+	struct buf unpacked = { 0 };
+	const uint8_t *plain = raw->p;
+	size_t n = raw->n;
 	int r = 0;
 
 	if (q->n_profiles++ == MAX_PROFILES)
@@ -137,18 +139,16 @@ static int read_profile(struct request *q, const struct pb_field *raw)
 	o.temporalities = temporalities;
 	o.n_temporalities = q->has_differences ? N_TEMPORALITIES : N_GAUGES;
 	o.max_bytes = q->left + 1; /* 0 would be the usual limit */
-	if (deflate__is_compressed(raw->p, raw->n))
-		r = deflate__unpack(raw->p, raw->n, q->left, &plain, q->err);
-	else if (raw->n > q->left)
+	if (deflate__is_compressed(raw->p, raw->n)) {
+		r = deflate__unpack(raw->p, raw->n, q->left, &unpacked, q->err);
+		plain = unpacked.data;
+		n = unpacked.n;
+	} else if (raw->n > q->left)
 		r = error__set(q->err, -E2BIG, "more than the limit of %llu bytes",
 			       (unsigned long long)decode__max_bytes(q->o, DECODE_MAX_BYTES));
-	else
-		buf__append(&plain, raw->p, raw->n);
-	if (r == 0 && plain.error)
-		return error__nomem(q->err);
 	if (r == 0) {
-		q->left -= plain.n;
-		r = pprof__read(plain.data, plain.n, &o, q->b, q->err);
+		q->left -= n;
+		r = pprof__read(plain, n, &o, q->b, q->err);
 	}
 	if (r < 0 && r != -ENOMEM)
 		error__prefix(q->err, "push.v1: series %u, profile %u", q->n_series, q->n_profiles - 1);

@@ -211,19 +211,25 @@ void endpoints__reply_header(struct dcm_reply *reply, const char *name, const ch
 
 void endpoints__reply_problem(struct dcm_reply *reply, int status, const char *fmt, ...)
 {
-	char sentence[512];
 	va_list ap;
 
 	va_start(ap, fmt);
-	vsnprintf(sentence, sizeof(sentence), fmt, ap);
+	http_response__vproblem(response_of(reply), status, fmt, ap);
 	va_end(ap);
-	sentence[str__utf8_cut(sentence, strlen(sentence))] = '\0';
-	http_response__problem(response_of(reply), status, "%s", sentence);
 }
 
 /* ------------------------------------------------------------------------------------------------
  * Offers
  */
+
+static bool too_many(const char *const *names)
+{
+	uint32_t n = 0;
+
+	while (names && names[n] && n <= MAX_NAMES)
+		n++;
+	return n > MAX_NAMES;
+}
 
 static int check(const struct dcm_endpoint *from, struct dcm_error *err)
 {
@@ -235,6 +241,9 @@ static int check(const struct dcm_endpoint *from, struct dcm_error *err)
 		return error__set(err, -EINVAL,
 				  "serve: %s: a role that is none, or a body of more than 1 GiB",
 				  from->path);
+	if (too_many(from->params) || too_many(from->repeats))
+		return error__set(err, -EINVAL, "serve: %s: more than %d names of parameters",
+				  from->path, MAX_NAMES);
 	return 0;
 }
 
@@ -282,7 +291,7 @@ static const char *const *copy_names(struct endpoints *e, const char *const *nam
 
 	if (!names)
 		return NULL;
-	while (names[n] && n < MAX_NAMES)
+	while (names[n])
 		n++;
 	copy = arena__zalloc(&e->texts, n + 1, sizeof(*copy));
 	*ok = *ok && copy;

@@ -274,14 +274,12 @@ static const char *reason_of(int status)
 	return "Internal Server Error";
 }
 
-void http_response__problem(struct http_response *r, int status, const char *fmt, ...)
+void http_response__vproblem(struct http_response *r, int status, const char *fmt, va_list ap)
 {
 	char detail[1024];
-	va_list ap;
 
-	va_start(ap, fmt);
 	vsnprintf(detail, sizeof(detail), fmt, ap);
-	va_end(ap);
+	detail[str__utf8_cut(detail, strlen(detail))] = '\0';
 	r->status = status;
 	snprintf(r->content_type, sizeof(r->content_type), "application/problem+json");
 	buf__fini(&r->body);
@@ -289,6 +287,15 @@ void http_response__problem(struct http_response *r, int status, const char *fmt
 		    reason_of(status), status);
 	buf__json(&r->body, str__of(detail));
 	buf__text(&r->body, "}\n");
+}
+
+void http_response__problem(struct http_response *r, int status, const char *fmt, ...)
+{
+	va_list ap;
+
+	va_start(ap, fmt);
+	http_response__vproblem(r, status, fmt, ap);
+	va_end(ap);
 }
 
 int http__status_of(int error)

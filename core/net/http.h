@@ -9,6 +9,7 @@
 #ifndef DECIMA_NET_HTTP_H
 #define DECIMA_NET_HTTP_H
 
+#include <stdarg.h>
 #include <stdbool.h>
 
 #include <decima/plugin.h>
@@ -99,6 +100,8 @@ struct dcm_str http_response__find(const struct http_response *r, const char *na
  */
 void http_response__problem(struct http_response *r, int status, const char *fmt, ...)
 	__attribute__((format(printf, 3, 4)));
+void http_response__vproblem(struct http_response *r, int status, const char *fmt, va_list ap)
+	__attribute__((format(printf, 3, 0)));
 
 /*
  * The status that fits a negative errno: -EINVAL 400, -ENOENT 404, -ETIMEDOUT 504, -ECANCELED 499,

@@ -45,7 +45,7 @@ struct dcm_endpoint {
 	const char *doc;       /* one line */
 	uint64_t max_body;     /* bytes of a body as it is sent, at most 1 GiB; 0: it takes none */
 	uint64_t max_unpacked; /* and unpacked; 0: as max_body */
-	const char *const *params; /* names that the query may hold, up to NULL; NULL: any. Others are refused */
+	const char *const *params; /* names that the query may hold, 64 at most, up to NULL; NULL: any. Others are refused */
 	const char *const *repeats; /* those that may come again, up to NULL; NULL: none, with params */
 	/*
 	 * On one of a few threads of the host, several at once. It may wait, for a batch to be

@@ -236,14 +236,27 @@ static void test_what_cannot_be_offered(void **state)
 	};
 	struct dcm_error err = DCM_ERROR_INIT;
 	struct dcm_endpoint other = push;
+	const char *names[66];
 
+	for (size_t i = 0; i < 65; i++)
+		names[i] = "name";
+	names[65] = NULL;
+	other.params = names;
+	assert_int_equal(endpoints__offer(endpoints, &first, &other, &err), -EINVAL);
+	other = push;
+	other.repeats = names;
+	assert_int_equal(endpoints__offer(endpoints, &first, &other, &err), -EINVAL);
+	names[64] = NULL;
+	other.method = "GET";
+	assert_int_equal(endpoints__offer(endpoints, &first, &other, &err), 0);
+	other = push;
 	for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++)
 		assert_int_equal(endpoints__offer(endpoints, &first, &bad[i].e, &err), bad[i].r);
 	assert_int_equal(endpoints__offer(endpoints, &first, &push, &err), 0);
 	assert_int_equal(endpoints__offer(endpoints, &second, &push, &err), -EEXIST);
 	other.max_body = 5;
 	assert_int_equal(endpoints__offer(endpoints, &second, &other, &err), -EEXIST);
-	other.method = "GET";
+	other.path = "/other";
 	assert_int_equal(endpoints__offer(endpoints, &second, &other, &err), 0);
 }
 

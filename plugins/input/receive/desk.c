@@ -18,6 +18,7 @@
 #include "core/base/cond.h"
 #include "core/base/error.h"
 #include "core/base/mem.h"
+#include "core/base/str.h"
 
 #define SECOND	INT64_C(1000000000)
 #define LOOK_NS (SECOND / 10) /* for a sender that has gone */
@@ -60,6 +61,14 @@ static void set_verdict(struct desk_verdict *v, int status, int retry_after_s, c
 	va_start(ap, fmt);
 	vsnprintf(v->error.text, sizeof(v->error.text), fmt, ap);
 	va_end(ap);
+}
+
+struct dcm_str desk__field(const struct dcm_field *fields, uint32_t n, const char *name)
+{
+	for (uint32_t i = 0; i < n; i++)
+		if (str__eq(fields[i].name, str__of(name)))
+			return fields[i].value;
+	return STR("");
 }
 
 void desk__refuse(struct desk *d, struct desk_verdict *v, int status, const char *fmt, ...)

@@ -37,6 +37,9 @@ struct desk_verdict {
 void desk__take(struct desk *d, struct dcm_decode *how, const uint8_t *data, size_t n,
 		const struct dcm_budget *budget, struct desk_verdict *ret);
 
+/* The value of a request's parameter or header of this name, the first one; "" when there is none. */
+struct dcm_str desk__field(const struct dcm_field *fields, uint32_t n, const char *name);
+
 /* A verdict of the protocol's own, before anything was decoded: counted as refused. */
 void desk__refuse(struct desk *d, struct desk_verdict *v, int status, const char *fmt, ...)
 	__attribute__((format(printf, 4, 5)));

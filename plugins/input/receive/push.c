@@ -12,21 +12,11 @@
 #include "core/base/buf.h"
 #include "core/base/str.h"
 
-static struct dcm_str content_type(const struct dcm_request *q)
-{
-	for (uint32_t i = 0; i < q->n_headers; i++)
-		if (str__eq(q->headers[i].name, STR("content-type")))
-			return q->headers[i].value;
-	return STR("");
-}
-
 static const char *code_of(int status)
 {
 	switch (status) {
 	case 400:
 		return "invalid_argument";
-	case 413:
-		return "resource_exhausted";
 	case 504:
 		return "deadline_exceeded";
 	default:
@@ -34,23 +24,21 @@ static const char *code_of(int status)
 	}
 }
 
-/* Connect has a status for each code; that of a request that is too large would be "try again". */
-static int status_of(int status)
-{
-	return status == 413 ? 400 : status;
-}
-
+/*
+ * Connect has a status for each code; that of a request that is too large, resource_exhausted, would be "try again"
+ * (connectrpc.com/docs/protocol, Error Codes).
+ */
 static void refuse(const struct desk *d, const struct desk_verdict *v, struct dcm_reply *reply)
 {
+	const int status = v->status == 413 ? 400 : v->status;
 	struct buf body = { 0 };
 
-	buf__printf(&body, "{\"code\":\"%s\",\"message\":",
-		    v->status == 413 ? "invalid_argument" : code_of(v->status));
+	buf__printf(&body, "{\"code\":\"%s\",\"message\":", code_of(status));
 	buf__json(&body, str__of(v->error.text));
 	buf__text(&body, "}");
 	desk__tell(d, v, reply);
 	if (!body.error)
-		d->host->reply_put(reply, status_of(v->status), "application/json", body.data, body.n);
+		d->host->reply_put(reply, status, "application/json", body.data, body.n);
 	buf__fini(&body);
 }
 
@@ -58,7 +46,7 @@ static void answer(void *ctx, const struct dcm_request *q, struct dcm_reply *rep
 {
 	struct desk *d = ctx;
 	struct dcm_decode how = { .format = "push.v1", .identity = DCM_IDENTITY_TIMED };
-	struct dcm_str type = content_type(q);
+	struct dcm_str type = desk__field(q->headers, q->n_headers, "content-type");
 	struct desk_verdict v;
 
 	if (!str__eq(type, STR("application/proto")) &&

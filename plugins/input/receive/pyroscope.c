@@ -64,17 +64,9 @@ struct upload {
 	json_t *config; /* which `temporalities` look into; NULL: none */
 };
 
-static struct dcm_str value_of(const struct dcm_field *fields, uint32_t n, const char *name)
-{
-	for (uint32_t i = 0; i < n; i++)
-		if (str__eq(fields[i].name, str__of(name)))
-			return fields[i].value;
-	return STR("");
-}
-
 static struct dcm_str param(const struct upload *u, const char *name)
 {
-	return value_of(u->q->params, u->q->n_params, name);
+	return desk__field(u->q->params, u->q->n_params, name);
 }
 
 /* ---- parameters ---- */
@@ -244,7 +236,8 @@ static bool is_refused(const struct upload *u, struct dcm_str format, const char
 						       : NULL;
 
 	return str__eq(format, str__of(name)) ||
-	       (type && str__eq(value_of(u->q->headers, u->q->n_headers, "content-type"), str__of(type)));
+	       (type &&
+		str__eq(desk__field(u->q->headers, u->q->n_headers, "content-type"), str__of(type)));
 }
 
 static int read_format(struct upload *u)
@@ -260,7 +253,7 @@ static int read_format(struct upload *u)
 					  -EINVAL, "format: %s is not read; have the client send pprof, folded text or speedscope",
 					  refused[i]);
 		}
-	if (form__begin(&f, value_of(u->q->headers, u->q->n_headers, "content-type"), u->data, u->n))
+	if (form__begin(&f, desk__field(u->q->headers, u->q->n_headers, "content-type"), u->data, u->n))
 		return read_form(u, &f);
 	if (str__eq(format, STR("pprof")) || str__eq(format, STR("speedscope"))) {
 		u->how.format = str__eq(format, STR("pprof")) ? "pprof" : "speedscope";
