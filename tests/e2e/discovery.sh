@@ -222,14 +222,103 @@ as_there() {
 }
 # replay NAME
 replay() {
-	data=$top_srcdir/tests/data/discovery
-	python3 "$top_srcdir/tests/lib/recorded.py" replay "$data/$1.record.json" >"$dir/replay" 2>"$dir/replay.log" &
+	python3 "$top_srcdir/tests/lib/recorded.py" replay "$data/$1.record.json" >"$dir/replay.$1" 2>"$dir/replay.log" &
 	servers="$servers $!"
-	wait_for 20 test -s "$dir/replay"
-	python3 "$dir/prepare.py" "$data/$1.jobs.json" "$(cat "$dir/replay")" >"$dir/$1.yml"
+	wait_for 20 test -s "$dir/replay.$1"
+	python3 "$dir/prepare.py" "$data/$1.jobs.json" "$(cat "$dir/replay.$1")" >"$dir/$1.yml"
 	daemon_start -c "$dir/$1.yml" || { not_ok "discovery.$1_starts" "$(tail -n 3 "$dir/log" | tr '\n' '|')"; return; }
 	wait_for 30 as_there "$1" && ok "discovery.$1" || not_ok "discovery.$1" "$(head -c 1000 "$dir/judged")"
 	if [ -s "$dir/replay.log" ]; then not_ok "discovery.$1_asks" "$(head -n 3 "$dir/replay.log")"; else ok "discovery.$1_asks"; fi
 	daemon_stop
 }
+data=$top_srcdir/tests/data/discovery
 replay kubernetes
+
+# Watches that go wrong: one forgets where it was, one says what nobody can read. A list tells what was missed.
+python3 - "$dir" <<'END'
+import json, sys
+def node(name, version):
+    return {"metadata": {"name": name, "resourceVersion": version}, "status": {"addresses": [{"type": "InternalIP", "address": "10.0.0.1"}]}}
+def listed(*names):
+    return json.dumps({"metadata": {"resourceVersion": str(len(names))}, "items": [node(n, "1") for n in names]})
+faults = {
+    "gone": [{"type": "ADDED", "object": node("b", "2")}, {"type": "ERROR", "object": {"kind": "Status", "code": 410}}],
+    "unreadable": [{"type": "ADDED"}],
+}
+record, jobs, want = [], {}, {}
+for job, events in faults.items():
+    path = "/%s/api/v1/nodes?" % job
+    watch = path + "watch=1&allowWatchBookmarks=true&timeoutSeconds=480&resourceVersion="
+    asked = lambda path, body, ended=True: record.append({"path": path, "status": 200, "headers": {}, "body": body, "ended": ended})
+    asked(path + "limit=100", listed("a"))
+    asked(path + "limit=100", listed("a", "b", "c"))
+    asked(watch + "1", [json.dumps(e) + "\n" for e in events], False)
+    asked(watch + "3", [], False)
+    jobs[job] = {"kubernetes_sd_configs": [{"role": "node", "api_server": "@SERVER@/" + job}]}
+    want[job] = [{"__address__": "10.0.0.1:0", "__meta_kubernetes_node_name": n, "__meta_kubernetes_node_address_InternalIP": "10.0.0.1"} for n in "abc"]
+for name, made in ("record", record), ("jobs", jobs), ("want", want):
+    json.dump(made, open("%s/faults.%s.json" % (sys.argv[1], name), "w"))
+END
+data=$dir
+replay faults
+
+# ---- a kubeconfig: where, whom to trust and as whom, by text and by files beside it ----
+if ! openssl req -x509 -newkey rsa:2048 -nodes -days 2 -subj /CN=localhost -addext subjectAltName=IP:127.0.0.1 \
+	-keyout "$dir/server.key" -out "$dir/server.crt" 2>"$dir/openssl.log"; then
+	skip discovery.kubeconfig "openssl makes no certificate: $(tail -n 1 "$dir/openssl.log")"
+	exit 0
+fi
+cat "$dir/server.crt" "$dir/server.key" >"$dir/server.pem"
+printf the-token >"$dir/token"
+python3 - "$dir" <<'END'
+import json, sys
+items = [{"metadata": {"name": n}, "status": {"addresses": [{"type": "InternalIP", "address": "10.0.0.1"}]}} for n in "ab"]
+json.dump([
+    {"path": "/api/v1/nodes?limit=100", "status": 200, "headers": {}, "body": json.dumps({"metadata": {"resourceVersion": "1"}, "items": items}), "ended": True},
+    {"path": "/api/v1/nodes?watch=1&allowWatchBookmarks=true&timeoutSeconds=480&resourceVersion=1", "status": 200, "headers": {}, "body": [], "ended": False},
+], open(sys.argv[1] + "/tls.record.json", "w"))
+END
+python3 "$top_srcdir/tests/lib/recorded.py" replay "$dir/tls.record.json" "$dir/server.pem" the-token >"$dir/replay.tls" 2>"$dir/tls.log" &
+servers="$servers $!"
+wait_for 20 test -s "$dir/replay.tls"
+# kubeconfig NAME CLUSTER USER: a file, and a job for it
+kubeconfig() {
+	cat >"$dir/$1.kubeconfig" <<-YAML
+		apiVersion: v1
+		kind: Config
+		current-context: here
+		contexts: [ { name: there, context: { cluster: none, user: nobody } }, { name: here, context: { cluster: c, user: u } } ]
+		clusters: [ { name: c, cluster: { server: "https://$(cat "$dir/replay.tls")/", $2 } } ]
+		users: [ { name: u, user: { $3 } } ]
+	YAML
+	cat >>"$dir/kubeconfigs.yml" <<-YAML
+		  - job_name: $1
+		    scrape_interval: 1h
+		    profiling_config: $profiles
+		    kubernetes_sd_configs: [ { role: node, kubeconfig_file: $1.kubeconfig } ]
+		    relabel_configs: [ { action: labelmap, regex: "__(meta_kubernetes_node_name)" } ]
+	YAML
+}
+echo 'scrape_configs:' >"$dir/kubeconfigs.yml"
+kubeconfig by_text "certificate-authority-data: $(base64 -w 0 "$dir/server.crt")" 'token: the-token'
+kubeconfig by_file 'certificate-authority: server.crt' 'tokenFile: token'
+kubeconfig insecure 'insecure-skip-tls-verify: true' 'token: the-token'
+kubeconfig wrong_token 'certificate-authority: server.crt' 'token: another'
+kubeconfig nobody_trusted '' 'token: the-token'
+kubeconfig bad_text 'certificate-authority-data: "not?base64"' 'token: the-token'
+kubeconfig by_program '' 'exec: { command: aws }'
+if daemon_start -c "$dir/kubeconfigs.yml"; then
+	for job in by_text by_file insecure; do
+		if wait_for 20 finds $job 2; then ok discovery.kubeconfig_$job; else not_ok discovery.kubeconfig_$job "$(grep $job "$dir/log" | tail -n 1)"; fi
+	done
+	told() { grep -q "job $1: kubernetes_sd: nodes" "$dir/log"; }
+	wait_for 20 told wrong_token
+	wait_for 20 told nobody_trusted
+	expect discovery.kubeconfig_wrong_token 'job wrong_token: kubernetes_sd: nodes: answered with status 401' "$dir/log"
+	expect discovery.kubeconfig_nobody_trusted "the server's certificate is not trusted" "$dir/log"
+	expect discovery.kubeconfig_bad_text 'bad_text.kubeconfig: certificate-authority-data is not base64' "$dir/log"
+	expect discovery.kubeconfig_by_program 'by_program.kubeconfig: its user is known by a program (exec, auth-provider), which is not run' "$dir/log"
+	daemon_stop
+else
+	not_ok discovery.kubeconfig_starts "$(tail -n 3 "$dir/log" | tr '\n' '|')"
+fi

@@ -3,6 +3,7 @@
 
     recorded.py record UPSTREAM FILE   a proxy before http(s)://HOST:PORT or unix:/SOCKET that writes FILE when it ends
     recorded.py replay FILE            a server that answers as the file says
+    recorded.py replay FILE PEM TOKEN  the same over TLS, with certificate and key of a file, for who says the token
 
 Either prints its own HOST:PORT and serves until it is told to end (SIGTERM). Requests are for /JOB/PATH; the server that is
 recorded is asked for /PATH. FILE is JSON: a list of exchanges in the order in which they began, {"path", "status", "headers",
@@ -110,6 +111,9 @@ class Recorder(Handler):
 
 class Replayer(Handler):
     def do_GET(self):
+        if self.server.token and self.headers.get("Authorization") != "Bearer " + self.server.token:
+            self.begin(401, {}, 0)
+            return
         with self.server.lock:
             turns = self.server.turns.get(self.path)
             if turns is not None:
@@ -148,6 +152,11 @@ def main():
         s.exchanges = []
     else:
         s.turns = {}
+        s.token = rest[2] if len(rest) > 1 else ""
+        if s.token:
+            context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+            context.load_cert_chain(rest[1])
+            s.socket = context.wrap_socket(s.socket, server_side=True)
         for e in json.load(open(rest[0])):
             s.turns.setdefault(e["path"], {"next": 0, "all": []})["all"].append(e)
     ended = threading.Event()

@@ -78,7 +78,7 @@ struct kube_watch {
 	size_t n_bytes;	      /* of texts */
 	char *version, *more; /* of the list: its resource version, where the next page begins */
 	struct query *query;
-	bool is_listing, is_gone;
+	bool is_listing;
 	int64_t began_mono_ns;
 	uint32_t n_failures; /* in a row */
 	struct loop_timer again;

@@ -8,6 +8,7 @@
 #include "plugins/input/pprof_scrape/kube_auth.h"
 
 #include <errno.h>
+#include <nettle/base64.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -83,6 +84,7 @@ int kube_access__own_namespace(struct kube_access *a, const char *dir, const cha
 
 struct config {
 	struct kube_access *to;
+	bool no_memory; /* for one of its texts */
 	yaml_document_t doc;
 	const char *dir; /* of the file */
 	size_t n_dir;
@@ -101,16 +103,30 @@ static const yaml_node_t *get(struct config *c, const yaml_node_t *map, const ch
 	return NULL;
 }
 
-/* "" for none; a copy that lives as long as the access. NULL: no memory. */
+static const char *kept(struct config *c, const char *text)
+{
+	c->no_memory |= !text;
+	return text ? text : "";
+}
+
+/* "" for none; a copy that lives as long as the access. */
 static const char *text_of(struct config *c, const yaml_node_t *map, const char *key)
 {
 	const yaml_node_t *v = get(c, map, key);
 
 	if (!v || v->type != YAML_SCALAR_NODE)
 		return "";
-	return arena__str(&c->to->arena, (struct dcm_str){ (const char *)v->data.scalar.value,
-							   (uint32_t)v->data.scalar.length })
-		.p;
+	return kept(c, arena__str(&c->to->arena, (struct dcm_str){ (const char *)v->data.scalar.value,
+								   (uint32_t)v->data.scalar.length })
+			       .p);
+}
+
+/* As the file says it, relative to its own folder. */
+static const char *path_of(struct config *c, const char *path)
+{
+	return path[0] == '/'
+		       ? path
+		       : kept(c, arena__printf(&c->to->arena, "%.*s%s", (int)c->n_dir, c->dir, path));
 }
 
 /* The map `what` of the element of list `list` that has that name. */
@@ -131,83 +147,58 @@ static const yaml_node_t *named(struct config *c, const char *list, const char *
 	return NULL;
 }
 
-static int base64_digit(char c)
-{
-	static const char digits[] =
-		"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
-	const char *at = c ? strchr(digits, c) : NULL;
-
-	return at ? (int)(at - digits) : -1;
-}
-
 /* What `key` says, by text in base64 in KEY-data or by a path in KEY; the text counts first. */
 static int pem_of(struct config *c, const yaml_node_t *map, const char *key, const char **ret_text,
 		  const char **ret_file, struct dcm_error *err)
 {
 	char data_key[64];
 	const char *data, *path = text_of(c, map, key);
-	uint32_t bits = 0, n_bits = 0;
-	size_t n = 0;
-	char *out;
+	struct base64_decode_ctx decoder;
+	size_t n;
+	uint8_t *out;
 
 	snprintf(data_key, sizeof(data_key), "%s-data", key);
 	data = text_of(c, map, data_key);
-	if (!data || !path)
-		return error__nomem(err);
-	if (!data[0] && path[0]) {
-		*ret_file = path[0] == '/' ? path
-					   : arena__printf(&c->to->arena, "%.*s%s", (int)c->n_dir,
-							   c->dir, path);
-		return *ret_file ? 0 : error__nomem(err);
-	}
+	if (!data[0] && path[0])
+		*ret_file = path_of(c, path);
 	if (!data[0])
 		return 0;
-	out = arena__alloc(&c->to->arena, strlen(data) + 1);
+	n = BASE64_DECODE_LENGTH(strlen(data));
+	out = arena__alloc(&c->to->arena, n + 1);
 	if (!out)
 		return error__nomem(err);
-	for (; *data && *data != '='; data++) {
-		int digit = base64_digit(*data);
-
-		if (strchr(" \t\r\n", *data))
-			continue;
-		if (digit < 0)
-			return error__set(err, -EINVAL, "%s is not base64", data_key);
-		bits = bits << 6 | (uint32_t)digit;
-		n_bits += 6;
-		if (n_bits >= 8)
-			out[n++] = (char)(bits >> (n_bits -= 8));
-	}
+	base64_decode_init(&decoder);
+	if (!base64_decode_update(&decoder, &n, out, strlen(data), data) || !base64_decode_final(&decoder))
+		return error__set(err, -EINVAL, "%s is not base64", data_key);
 	out[n] = '\0';
-	*ret_text = out;
+	*ret_text = (const char *)out;
 	return 0;
 }
 
 static bool is_true(const char *text)
 {
-	return text && (strcmp(text, "true") == 0 || strcmp(text, "True") == 0);
+	return strcmp(text, "true") == 0 || strcmp(text, "True") == 0;
 }
 
 static const char *or_null(const char *text)
 {
-	return text && text[0] ? text : NULL;
+	return text[0] ? text : NULL;
 }
 
 static int take_cluster(struct config *c, const yaml_node_t *cluster, struct dcm_error *err)
 {
 	struct dcm_http_options *http = &c->to->http;
 	const char *server = text_of(c, cluster, "server");
-	size_t n = server ? strlen(server) : 0;
+	size_t n = strlen(server);
 
 	while (n && server[n - 1] == '/')
 		n--;
 	if (n == 0)
 		return error__set(err, -EINVAL, "the cluster of its current context has no server");
-	c->to->server = arena__printf(&c->to->arena, "%.*s", (int)n, server);
+	c->to->server = kept(c, arena__printf(&c->to->arena, "%.*s", (int)n, server));
 	http->tls.server_name = or_null(text_of(c, cluster, "tls-server-name"));
 	http->tls.insecure_skip_verify = is_true(text_of(c, cluster, "insecure-skip-tls-verify"));
 	http->proxy.url = or_null(text_of(c, cluster, "proxy-url"));
-	if (!c->to->server)
-		return error__nomem(err);
 	return pem_of(c, cluster, "certificate-authority", &http->tls.ca, &http->tls.ca_file, err);
 }
 
@@ -222,13 +213,10 @@ static int take_user(struct config *c, const yaml_node_t *user, struct dcm_error
 				  "its user is known by a program (exec, auth-provider), which is "
 				  "not run; give it a token or a "
 				  "certificate, as of a service account: kubectl create token");
-	if (file && file[0]) {
-		http->authorization.credentials.file =
-			file[0] == '/'
-				? file
-				: arena__printf(&c->to->arena, "%.*s%s", (int)c->n_dir, c->dir, file);
+	if (file[0]) {
+		http->authorization.credentials.file = path_of(c, file);
 		http->authorization.type = "Bearer";
-	} else if (token && token[0]) {
+	} else if (token[0]) {
 		http->authorization.credentials.text = token;
 		http->authorization.type = "Bearer";
 	}
@@ -241,12 +229,10 @@ static int take_user(struct config *c, const yaml_node_t *user, struct dcm_error
 static int take(struct config *c, struct dcm_error *err)
 {
 	const char *current = text_of(c, yaml_document_get_root_node(&c->doc), "current-context");
-	const yaml_node_t *context = current ? named(c, "contexts", "context", current) : NULL;
+	const yaml_node_t *context = named(c, "contexts", "context", current);
 	const char *cluster = text_of(c, context, "cluster"), *user = text_of(c, context, "user");
 	int r;
 
-	if (!current || !cluster || !user)
-		return error__nomem(err);
 	if (!context)
 		return error__set(err, -EINVAL, "current-context \"%s\" is none of its contexts", current);
 	c->to->http = (struct dcm_http_options){ .follow_redirects = true, .enable_http2 = true };
@@ -273,6 +259,8 @@ int kube_access__kubeconfig(struct kube_access *a, const char *path, struct dcm_
 		r = error__set(err, -EINVAL, "line %zu: is not YAML", parser.problem_mark.line + 1);
 	} else {
 		r = take(&c, err);
+		if (c.no_memory)
+			r = error__nomem(err);
 		yaml_document_delete(&c.doc);
 	}
 	yaml_parser_delete(&parser);

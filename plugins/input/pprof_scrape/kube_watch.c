@@ -353,6 +353,23 @@ static void listed(void *ctx, const struct query_reply *reply)
 
 /* ---- watches ---- */
 
+/* By a list, when the version is not known any more. */
+static void begin_anew(struct kube_watch *w)
+{
+	query__cancel(w->query);
+	w->query = NULL;
+	back_off(w);
+}
+
+static void take_error(struct kube_watch *w, const json_t *status)
+{
+	if (json_integer_value(json_object_get(status, "code")) == 410)
+		forget_version(w);
+	else
+		fail(w, "the watch ended with an error; it begins anew");
+	begin_anew(w);
+}
+
 static void take_event(struct kube_watch *w, const char *type, json_t *object)
 {
 	const json_t *meta = json_object_get(object, "metadata");
@@ -360,14 +377,7 @@ static void take_event(struct kube_watch *w, const char *type, json_t *object)
 	char key[600];
 
 	if (strcmp(type, "ERROR") == 0) {
-		w->is_gone = json_integer_value(json_object_get(object, "code")) == 410;
-		if (!w->is_gone)
-			fail(w, "the watch ended with an error; it begins anew");
-		query__cancel(w->query);
-		w->query = NULL;
-		if (w->is_gone)
-			forget_version(w);
-		back_off(w);
+		take_error(w, object);
 		return;
 	}
 	set_text(&w->version, meta, "resourceVersion");
@@ -388,10 +398,14 @@ static void event(void *ctx, const char *line, size_t n)
 	const char *type = json_string_value(json_object_get(root, "type"));
 	json_t *object = json_object_get(root, "object");
 
-	if (type && object)
+	if (type && object) {
 		take_event(w, type, object);
-	else
-		fail(w, "an event of the watch cannot be read");
+	} else {
+		/* What it said is missing: only a list has it. */
+		fail(w, "an event of the watch cannot be read; the list is read anew");
+		forget_version(w);
+		begin_anew(w);
+	}
 	json_decref(root);
 }
 

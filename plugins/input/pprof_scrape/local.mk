@@ -29,6 +29,6 @@ if PLUGIN_INPUT_PPROF_SCRAPE
 pkglib_LTLIBRARIES += plugins/input_pprof_scrape.la
 endif
 plugins_input_pprof_scrape_la_SOURCES = $(pprof_scrape_pure) plugins/input/pprof_scrape/pprof_scrape.c
-plugins_input_pprof_scrape_la_CFLAGS = $(AM_CFLAGS) $(YAML_CFLAGS) $(JANSSON_CFLAGS) $(CARES_CFLAGS)
+plugins_input_pprof_scrape_la_CFLAGS = $(AM_CFLAGS) $(YAML_CFLAGS) $(JANSSON_CFLAGS) $(CARES_CFLAGS) $(NETTLE_CFLAGS)
 plugins_input_pprof_scrape_la_LDFLAGS = $(LDFLAGS_PLUGIN)
-plugins_input_pprof_scrape_la_LIBADD = $(BASE_LA) $(YAML_LIBS) $(JANSSON_LIBS) $(CARES_LIBS)
+plugins_input_pprof_scrape_la_LIBADD = $(BASE_LA) $(YAML_LIBS) $(JANSSON_LIBS) $(CARES_LIBS) $(NETTLE_LIBS)
