@@ -461,7 +461,7 @@ static struct seen *see(struct endpoints_work *w, const json_t *ref)
 		return NULL;
 	for (size_t i = 0; i < w->seen.n; i++)
 		if (str__eq(name_of(w->seen.v[i].pod), str__of(name)) &&
-		    strcmp(namespace_of(w->seen.v[i].pod), namespace) == 0)
+		    str__eq(str__of(namespace_of(w->seen.v[i].pod)), str__of(namespace)))
 			return &w->seen.v[i];
 	new.pod = kube__find(w->k, KUBE_POD, namespace, name);
 	if (!new.pod)
@@ -557,6 +557,8 @@ static void add_endpoint(struct endpoints_work *w, const json_t *address, const 
 	const json_t *ref = json_object_get(address, "targetRef");
 	const char *node = json_string_value(json_object_get(address, "nodeName"));
 
+	if (l->error)
+		return;
 	w->port = port_of(port, "port");
 	w->protocol = text(port, "protocol");
 	labelset__put(l, META "endpoint_port_name", text(port, "name"));
@@ -592,6 +594,8 @@ static void build_endpoints(const struct kube *k, const json_t *object, struct l
 	{
 		json_array_foreach(json_object_get(subset, "ports"), p, port)
 		{
+			if (l->error)
+				break;
 			json_array_foreach(json_object_get(subset, "addresses"), a, address)
 				add_endpoint(&w, address, port, "true");
 			json_array_foreach(json_object_get(subset, "notReadyAddresses"), a, address)
@@ -633,6 +637,8 @@ static void add_slice_address(struct endpoints_work *w, struct dcm_str address, 
 		     *number = json_object_get(port, "port");
 	bool is_node = str__eq(text(ref, "kind"), STR("Node"));
 
+	if (l->error)
+		return;
 	w->port = number ? json_integer_value(number) : -1;
 	w->protocol = (struct dcm_str){ 0 };
 	labelset__put(l, META "endpointslice_port_name", text(port, "name"));
@@ -689,6 +695,8 @@ static void build_slice(const struct kube *k, const json_t *slice, struct labels
 	{
 		json_array_foreach(json_object_get(slice, "ports"), p, port)
 		{
+			if (l->error)
+				break;
 			json_array_foreach(json_object_get(e, "addresses"), a, address) add_slice_address(
 				&w,
 				(struct dcm_str){ json_string_value(address),
