@@ -23,7 +23,7 @@ export const remedies: Record<string, string> = {
   samples_throttled: "Raise kernel.perf_event_max_sample_rate, or lower frequency.",
   samples_ring_full: "Raise ring_size, or give Decima more CPU time.",
   samples_busy: "Nothing: rare.",
-  samples_no_scratch: "Nothing: a CPU that has just come.",
+  samples_no_scratch: "Tell us, with the versions of Decima and the kernel.",
   samples_no_memory: "Give the machine, or the service, more memory.",
   samples_processes_full: "Sample fewer with filter.",
   samples_queue_full: "See what the queues wait for.",
