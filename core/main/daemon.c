@@ -346,7 +346,7 @@ static int start(struct daemon *d, struct dcm_error *err)
 	d->log = log_setup__from(&plan->main->log, d->areas, MAX_AREAS);
 	r = plan__data_dir(plan, d->data_dir, err);
 	d->pages = pages__new();
-	d->endpoints = endpoints__new();
+	d->endpoints = endpoints__new(&clock__system);
 	if (r == 0 && (!d->pages || !d->endpoints || stats__new(NULL, &d->stats) < 0 ||
 		       stats__add_process(d->stats) < 0))
 		r = error__nomem(err);

@@ -25,6 +25,8 @@
 
 #define SECOND	 INT64_C(1000000000)
 #define GRACE_NS SECOND /* for plugins to notice that a request was cancelled */
+#define AWAY_NS                                                                                    \
+	(5 * SECOND) /* that an instance may take to come back, which its callers are told to wait for */
 
 enum { MAX_ENDPOINTS = 256, MAX_NAMES = 64 };
 #define MAX_BODY ((uint64_t)1 << 30)
@@ -33,7 +35,8 @@ struct endpoint {
 	struct endpoints *all;
 	struct http_route route; /* never changes, like what it points to */
 	uint64_t max_unpacked;
-	_Atomic(const void *) owner; /* NULL: withdrawn */
+	_Atomic(const void *) owner;   /* NULL: withdrawn */
+	_Atomic int64_t away_until_ns; /* and may come back until then */
 	/* With the lock, and the owner's: */
 	void (*answer)(void *ctx, const struct dcm_request *request, struct dcm_reply *reply);
 	void *ctx;
@@ -47,6 +50,7 @@ struct visit {
 };
 
 struct endpoints {
+	const struct clock *clock;
 	pthread_mutex_t lock;
 	pthread_cond_t left; /* a visit ended */
 	struct visit *visits;
@@ -58,12 +62,13 @@ struct endpoints {
 _Static_assert((int)DCM_ROLE_ADMIN == (int)HTTP_ROLE_ADMIN && (int)DCM_ROLE_READ == (int)HTTP_ROLE_READ,
 	       "plugins name roles by the numbers that access.h has");
 
-struct endpoints *endpoints__new(void)
+struct endpoints *endpoints__new(const struct clock *clock)
 {
 	struct endpoints *e = NEW(struct endpoints);
 
 	if (!e)
 		return NULL;
+	e->clock = clock;
 	pthread_mutex_init(&e->lock, NULL);
 	cond__init(&e->left);
 	return e;
@@ -83,8 +88,13 @@ void endpoints__free(struct endpoints *e)
 
 const struct http_route *endpoints__at(struct endpoints *e, uint32_t i, bool *ret_end)
 {
+	const struct endpoint *p;
+
 	*ret_end = i >= e->n;
-	return *ret_end || !e->v[i]->owner ? NULL : &e->v[i]->route;
+	if (*ret_end)
+		return NULL;
+	p = e->v[i];
+	return p->owner || clock__mono(e->clock) < p->away_until_ns ? &p->route : NULL;
 }
 
 /* ------------------------------------------------------------------------------------------------
@@ -156,8 +166,10 @@ static void ask(struct endpoint *p, const struct dcm_request *request, struct ht
 	pthread_mutex_unlock(&p->all->lock);
 	if (!v.owner) {
 		http_response__header(resp, "Retry-After", "1");
-		http_response__problem(resp, 503, "%s is being stopped; try again in a second",
-				       p->route.pattern);
+		http_response__problem(
+			resp, 503,
+			"who answers %s is being stopped, or starts anew; try again in a second",
+			p->route.pattern);
 		return;
 	}
 	answer(ctx, request, (struct dcm_reply *)resp);
@@ -328,7 +340,7 @@ static struct endpoint *make(struct endpoints *e, const struct dcm_endpoint *fro
 	return NULL;
 }
 
-/* With the lock: the endpoint, without an owner; NULL: err says why not. */
+/* With the lock: the endpoint, without an owner, and the only one there; NULL: err says why not. */
 static struct endpoint *place_for(struct endpoints *e, const struct dcm_endpoint *from, int *ret_r,
 				  struct dcm_error *err)
 {
@@ -344,6 +356,8 @@ static struct endpoint *place_for(struct endpoints *e, const struct dcm_endpoint
 		}
 		if (same(e->v[i], from))
 			p = e->v[i];
+		if (same_place(e->v[i], from))
+			e->v[i]->away_until_ns = 0;
 	}
 	if (p)
 		return p;
@@ -407,8 +421,10 @@ int endpoints__withdraw(struct endpoints *e, const void *owner, int64_t deadline
 
 	pthread_mutex_lock(&e->lock);
 	for (uint32_t i = 0; i < e->n; i++)
-		if (e->v[i]->owner == owner)
+		if (e->v[i]->owner == owner) {
+			e->v[i]->away_until_ns = clock__mono(e->clock) + AWAY_NS;
 			e->v[i]->owner = NULL;
+		}
 	left = wait_until(e, owner, deadline_mono_ns);
 	if (!left) {
 		for (struct visit *v = e->visits; v; v = v->next)

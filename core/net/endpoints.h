@@ -3,7 +3,8 @@
  * core/net/endpoints.h - addresses that plugins answer (host->serve()), and requests that are inside a plugin
  *
  * An endpoint is a route like the core's own, that comes and goes with its owner. Withdrawing lets requests that are
- * with the plugin come to their end, so that stop() finds nobody inside.
+ * with the plugin come to their end, so that stop() finds nobody inside. Who asks in the five seconds after is told to try
+ * again (503): where an instance starts anew, as after a change of its options, it is about to come back.
  *
  * Any thread, but where said otherwise.
  */
@@ -11,11 +12,13 @@
 #define DECIMA_NET_ENDPOINTS_H
 
 #include "core/base/cleanup.h"
+#include "core/base/clock.h"
 #include "core/net/http.h"
 
 struct endpoints;
 
-struct endpoints *endpoints__new(void); /* NULL: no memory */
+/* The clock is borrowed, and no one's wait goes by it. NULL: no memory */
+struct endpoints *endpoints__new(const struct clock *clock);
 /* When nobody asks any more. */
 void endpoints__free(struct endpoints *e);
 DEFINE_CLEANUP(struct endpoints *, endpoints__free);

@@ -31,6 +31,8 @@ static struct seen {
 	bool waits_for_cancel, waits, refuses, injects;
 } seen = { .lock = PTHREAD_MUTEX_INITIALIZER };
 
+static struct clock now;
+
 static void locked(bool *member, bool value)
 {
 	pthread_mutex_lock(&seen.lock);
@@ -87,7 +89,8 @@ static int set_up(void **state)
 	(void)state;
 	seen.n = 0;
 	seen.waits = seen.waits_for_cancel = seen.refuses = seen.injects = false;
-	endpoints = endpoints__new();
+	now = clock__fake(1, 0);
+	endpoints = endpoints__new(&now);
 	routes = http_routes__new();
 	http_routes__set_endpoints(routes, endpoints);
 	return 0;
@@ -272,15 +275,19 @@ static void test_places_are_used_again(void **state)
 		assert_int_equal(endpoints__offer(endpoints, &first, &push, &err), 0);
 		assert_int_equal(status_of(HTTP_POST, "/push", HTTP_ROLE_WRITE, NULL, "", "done"), 200);
 		assert_int_equal(endpoints__withdraw(endpoints, &first, 0), 0);
-		assert_int_equal(status_of(HTTP_POST, "/push", HTTP_ROLE_WRITE, NULL, "", NULL), 404);
+		assert_int_equal(status_of(HTTP_POST, "/push", HTTP_ROLE_WRITE, NULL, "", NULL), 503);
 	}
+	now.fake_mono_ns += 5000 * MS;
+	assert_int_equal(status_of(HTTP_POST, "/push", HTTP_ROLE_WRITE, NULL, "", NULL), 404);
 	for (int i = 0; r == 0 && i < 1000; i++) {
 		other.max_body = 2000 + (uint64_t)i;
 		r = endpoints__offer(endpoints, &second, &other, &err);
 		assert_int_equal(endpoints__withdraw(endpoints, &second, 0), 0);
 	}
 	assert_int_equal(r, -ENOSPC);
+	/* Those that were there before are in nobody's way. */
 	assert_int_equal(endpoints__offer(endpoints, &first, &push, &err), 0);
+	assert_int_equal(status_of(HTTP_POST, "/push", HTTP_ROLE_WRITE, NULL, "", "done"), 200);
 }
 
 static void *ask_in_thread(void *ctx)
@@ -328,7 +335,7 @@ static void test_waits_for_those_inside(void **state)
 	assert_int_equal(endpoints__offer(endpoints, &first, &push, &err), 0);
 	begin(&asking, &a);
 	assert_int_equal(pthread_create(&going, NULL, withdraw, &leaving), 0);
-	while (status_of(HTTP_GET, "/push", HTTP_ROLE_WRITE, NULL, "", NULL) != 404)
+	while (endpoints__offer(endpoints, &second, &push, &err) == -EEXIST)
 		usleep(1000);
 	assert_int_equal(leaving.result, 1);
 	locked(&seen.waits, false);
@@ -383,7 +390,7 @@ static void test_memory_runs_out(void **state)
 
 	FAILMALLOC_SWEEP (i) {
 		struct dcm_error err = DCM_ERROR_INIT;
-		struct endpoints *e = endpoints__new();
+		struct endpoints *e = endpoints__new(&clock__system);
 		int r = e ? endpoints__offer(e, &first, &push, &err) : -ENOMEM;
 
 		failmalloc__disarm();
