@@ -234,26 +234,40 @@ replay() {
 data=$top_srcdir/tests/data/discovery
 replay kubernetes
 
-# Watches that go wrong: one forgets where it was, one says what nobody can read. A list tells what was missed.
+# Lists and watches that go wrong, each in its own way, until the second or third list is whole.
 python3 - "$dir" <<'END'
 import json, sys
 def node(name, version):
     return {"metadata": {"name": name, "resourceVersion": version}, "status": {"addresses": [{"type": "InternalIP", "address": "10.0.0.1"}]}}
-def listed(*names):
-    return json.dumps({"metadata": {"resourceVersion": str(len(names))}, "items": [node(n, "1") for n in names]})
+def listed(*names, more=""):
+    return {"metadata": {"resourceVersion": str(len(names)), "continue": more}, "items": [node(n, "1") for n in names]}
+whole = listed("a", "b", "c")
+gone = {"type": "ERROR", "object": {"kind": "Status", "code": 410}}
+# Of each: lists, further pages, events of the first watch or the status that it is refused with.
 faults = {
-    "gone": [{"type": "ADDED", "object": node("b", "2")}, {"type": "ERROR", "object": {"kind": "Status", "code": 410}}],
-    "unreadable": [{"type": "ADDED"}],
+    "gone": ([listed("a"), whole], [], [{"type": "ADDED", "object": node("b", "2")}, gone]),
+    "unreadable": ([listed("a"), whole], [], [{"type": "ADDED"}]),
+    "nameless": ([listed("a"), whole], [], [{"type": "ADDED", "object": {"metadata": {}}}]),
+    "nameless_gone": ([listed("a"), whole], [], [{"type": "DELETED", "object": {"metadata": {}}}]),
+    "refused": ([listed("a"), whole], [], 400),
+    "no_items": ([listed("a"), {"metadata": {"resourceVersion": "9"}}, whole], [], [gone]),
+    "endless": ([listed("a", more="x"), whole], [listed("a", more="x")], []),
 }
 record, jobs, want = [], {}, {}
-for job, events in faults.items():
+for job, (lists, pages, events) in faults.items():
     path = "/%s/api/v1/nodes?" % job
     watch = path + "watch=1&allowWatchBookmarks=true&timeoutSeconds=480&resourceVersion="
-    asked = lambda path, body, ended=True: record.append({"path": path, "status": 200, "headers": {}, "body": body, "ended": ended})
-    asked(path + "limit=100", listed("a"))
-    asked(path + "limit=100", listed("a", "b", "c"))
-    asked(watch + "1", [json.dumps(e) + "\n" for e in events], False)
-    asked(watch + "3", [], False)
+    def asked(path, body, status=200, ended=True):
+        record.append({"path": path, "status": status, "headers": {}, "body": body, "ended": ended})
+    for body in lists:
+        asked(path + "limit=100", json.dumps(body))
+    for body in pages:
+        asked(path + "limit=100&continue=x", json.dumps(body))
+    if isinstance(events, int):
+        asked(watch + "1", "no", events)
+    else:
+        asked(watch + "1", [json.dumps(e) + "\n" for e in events], ended=False)
+    asked(watch + "3", [], ended=False)
     jobs[job] = {"kubernetes_sd_configs": [{"role": "node", "api_server": "@SERVER@/" + job}]}
     want[job] = [{"__address__": "10.0.0.1:0", "__meta_kubernetes_node_name": n, "__meta_kubernetes_node_address_InternalIP": "10.0.0.1"} for n in "abc"]
 for name, made in ("record", record), ("jobs", jobs), ("want", want):

@@ -4,7 +4,7 @@
  *
  * A kube_watch keeps the objects of one resource in one namespace (or all of them): a list in pages,
  * then a watch from the list's resource version on, which is begun anew from where it ended; a list
- * again when the server does not know that version any more (410). Of an object only those fields
+ * again when the server does not know that version any more (410), or an event could not be taken. Of an object only those fields
  * are kept that labels are made of, as JSON text. On the loop's thread.
  * Source: kubernetes.io, "Kubernetes API concepts".
  */
@@ -75,12 +75,14 @@ struct kube_watch {
 	bool is_synced;	       /* a list has been whole */
 	struct kube_object **buckets;
 	uint32_t n_buckets, n;
-	size_t n_bytes;	      /* of texts */
+	size_t n_bytes;	      /* of the objects */
 	char *version, *more; /* of the list: its resource version, where the next page begins */
 	struct query *query;
 	bool is_listing;
 	int64_t began_mono_ns;
+	uint32_t n_seen;     /* of the list at hand */
 	uint32_t n_failures; /* in a row */
+	bool is_told;	     /* of the last one */
 	struct loop_timer again;
 };
 

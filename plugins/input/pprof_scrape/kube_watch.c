@@ -22,6 +22,7 @@
 #define MAX_BYTES    ((size_t)512 << 20)
 #define BACKOFF_NS   ((int64_t)800000000)
 #define BACKOFF_MOST 6 /* doublings: 51 s */
+#define REFUSALS     2 /* of a watch, until its version is given up */
 
 /* ---- what is kept of an object ---- */
 
@@ -158,7 +159,7 @@ static bool grow(struct kube_watch *w)
 
 static struct kube_object *add_object(struct kube_watch *w, const char *key)
 {
-	size_t n = strlen(key) + 1;
+	const size_t n = strlen(key) + 1;
 	struct kube_object *o = grow(w) ? mem__zalloc(1, sizeof(*o) + n) : NULL;
 
 	if (!o)
@@ -168,6 +169,7 @@ static struct kube_object *add_object(struct kube_watch *w, const char *key)
 	o->next = w->buckets[o->hash & (w->n_buckets - 1)];
 	w->buckets[o->hash & (w->n_buckets - 1)] = o;
 	w->n++;
+	w->n_bytes += sizeof(*o) + n;
 	return o;
 }
 
@@ -179,7 +181,7 @@ static void remove_object(struct kube_watch *w, struct kube_object *o)
 		at = &(*at)->next;
 	*at = o->next;
 	w->n--;
-	w->n_bytes -= o->text ? strlen(o->text) : 0;
+	w->n_bytes -= sizeof(*o) + strlen(o->key) + 1 + (o->text ? strlen(o->text) : 0);
 	discovery__lost(w->kube->d, &o->source);
 	if (!w->is_primary)
 		kube__changed(w->kube, NULL);
@@ -203,6 +205,14 @@ static bool key_of(const json_t *object, char ret[static 600])
 static void fail(struct kube_watch *w, const char *what)
 {
 	discovery__failed(w->kube->d, "%s: %s", resources[w->resource].name, what);
+	w->is_told = true;
+}
+
+static void go_well(struct kube_watch *w)
+{
+	w->n_failures = 0;
+	w->is_told = false;
+	discovery__well(w->kube->d);
 }
 
 /* An object as it is now. False: it could not be kept, which was told. */
@@ -210,6 +220,7 @@ static bool put(struct kube_watch *w, json_t *object)
 {
 	struct kube_object *o;
 	char key[600], *text;
+	size_t n, n_before;
 
 	if (!key_of(object, key)) {
 		fail(w, "an object has no name");
@@ -220,19 +231,22 @@ static bool put(struct kube_watch *w, json_t *object)
 	o = kube_watch__find(w, key);
 	if (text && !o)
 		o = add_object(w, key);
-	if (!text || !o || w->n_bytes + strlen(text) > MAX_BYTES) {
+	n = text ? strlen(text) : 0;
+	n_before = o && o->text ? strlen(o->text) : 0;
+	if (!text || !o || w->n_bytes - n_before + n > MAX_BYTES) {
 		fail(w, !text || !o
 				? "out of memory"
 				: "its objects have more than 512 MiB; choose some by selectors");
 		free(text);
 		return false;
 	}
+	w->n_seen += !o->is_seen;
 	o->is_seen = true;
 	if (o->text && strcmp(o->text, text) == 0) {
 		free(text);
 		return true;
 	}
-	w->n_bytes += strlen(text) - (o->text ? strlen(o->text) : 0);
+	w->n_bytes += n - n_before;
 	free(o->text);
 	o->text = text;
 	kube__changed(w->kube, w->is_primary ? o : NULL);
@@ -294,26 +308,40 @@ static void remove_unseen(struct kube_watch *w, struct kube_object *o)
 		remove_object(w, o);
 }
 
+static bool take_items(struct kube_watch *w, const json_t *items, const json_t *meta)
+{
+	const uint32_t n_before = w->n_seen;
+	bool is_well = true;
+	json_t *item;
+	size_t i;
+
+	json_array_foreach(items, i, item) is_well &= put(w, item);
+	set_text(&w->more, meta, "continue");
+	set_text(&w->version, meta, "resourceVersion");
+	if (!w->version)
+		fail(w, "the list has no resourceVersion");
+	else if (is_well && w->more && w->n_seen == n_before)
+		fail(w, "the list goes on and on, and says nothing new");
+	else
+		return is_well;
+	return false;
+}
+
 static bool take_page(struct kube_watch *w, const struct query_reply *reply)
 {
 	json_error_t why;
-	json_t *page = json_loadb(reply->data, reply->n, 0, &why), *item;
-	const json_t *meta = json_object_get(page, "metadata");
-	bool is_well = page != NULL;
-	size_t i;
+	json_t *page = json_loadb(reply->data, reply->n, 0, &why);
+	const json_t *meta = json_object_get(page, "metadata"),
+		     *items = json_object_get(page, "items");
+	bool is_well = false;
 
-	if (!page || !meta) {
+	/* null is how a list of nothing may come. */
+	if (page && meta && (json_is_array(items) || json_is_null(items)))
+		is_well = take_items(w, items, meta);
+	else
 		fail(w, page ? "the answer is no list of objects" : "the answer is not JSON");
-		json_decref(page);
-		return false;
-	}
-	json_array_foreach(json_object_get(page, "items"), i, item) is_well &= put(w, item);
-	set_text(&w->more, meta, "continue");
-	set_text(&w->version, meta, "resourceVersion");
 	json_decref(page);
-	if (!w->version)
-		fail(w, "the list has no resourceVersion");
-	return is_well && w->version;
+	return is_well;
 }
 
 static void listed(void *ctx, const struct query_reply *reply)
@@ -323,14 +351,10 @@ static void listed(void *ctx, const struct query_reply *reply)
 	w->query = NULL;
 	if (reply->fault == -ECANCELED)
 		return;
-	if (!reply->fault && reply->status == 410) {
-		/* The rest of the list is not known any more: from its beginning. */
-		forget_version(w);
-		back_off(w);
-		return;
-	}
+	/* The rest of a list that took long may not be known any more: once, that is nothing to tell of. */
 	if (reply->fault || reply->status != 200) {
-		fail(w, reply->sentence);
+		if (reply->fault || reply->status != 410 || w->n_failures)
+			fail(w, reply->sentence);
 		forget_version(w);
 		back_off(w);
 		return;
@@ -340,12 +364,11 @@ static void listed(void *ctx, const struct query_reply *reply)
 		back_off(w);
 		return;
 	}
-	w->n_failures = 0;
 	if (!w->more) {
 		w->is_listing = false;
 		w->is_synced = true;
 		each_object(w, remove_unseen);
-		discovery__well(w->kube->d);
+		go_well(w);
 		kube__changed(w->kube, NULL);
 	}
 	ask(w);
@@ -353,41 +376,44 @@ static void listed(void *ctx, const struct query_reply *reply)
 
 /* ---- watches ---- */
 
-/* By a list, when the version is not known any more. */
-static void begin_anew(struct kube_watch *w)
-{
-	query__cancel(w->query);
-	w->query = NULL;
-	back_off(w);
-}
-
 static void take_error(struct kube_watch *w, const json_t *status)
 {
 	if (json_integer_value(json_object_get(status, "code")) == 410)
 		forget_version(w);
 	else
 		fail(w, "the watch ended with an error; it begins anew");
-	begin_anew(w);
+	query__cancel(w->query);
+	w->query = NULL;
+	back_off(w);
 }
 
-static void take_event(struct kube_watch *w, const char *type, json_t *object)
+/* False: it was not taken, which was told. */
+static bool take_change(struct kube_watch *w, const char *type, json_t *object)
 {
-	const json_t *meta = json_object_get(object, "metadata");
 	struct kube_object *o;
 	char key[600];
 
-	if (strcmp(type, "ERROR") == 0) {
-		take_error(w, object);
-		return;
+	if (strcmp(type, "ADDED") == 0 || strcmp(type, "MODIFIED") == 0)
+		return put(w, object);
+	if (strcmp(type, "DELETED") != 0)
+		return true; /* BOOKMARK: the version alone */
+	if (!key_of(object, key)) {
+		fail(w, "an object has no name");
+		return false;
 	}
-	set_text(&w->version, meta, "resourceVersion");
-	if (strcmp(type, "DELETED") == 0) {
-		o = key_of(object, key) ? kube_watch__find(w, key) : NULL;
-		if (o)
-			remove_object(w, o);
-	} else if (strcmp(type, "ADDED") == 0 || strcmp(type, "MODIFIED") == 0) {
-		put(w, object);
-	}
+	o = kube_watch__find(w, key);
+	if (o)
+		remove_object(w, o);
+	return true;
+}
+
+/* What an event said is missing: only a list has it. */
+static void list_anew(struct kube_watch *w)
+{
+	forget_version(w);
+	query__cancel(w->query);
+	w->query = NULL;
+	back_off(w);
 }
 
 static void event(void *ctx, const char *line, size_t n)
@@ -398,13 +424,17 @@ static void event(void *ctx, const char *line, size_t n)
 	const char *type = json_string_value(json_object_get(root, "type"));
 	json_t *object = json_object_get(root, "object");
 
-	if (type && object) {
-		take_event(w, type, object);
-	} else {
-		/* What it said is missing: only a list has it. */
+	if (!type || !object) {
 		fail(w, "an event of the watch cannot be read; the list is read anew");
-		forget_version(w);
-		begin_anew(w);
+		list_anew(w);
+	} else if (strcmp(type, "ERROR") == 0) {
+		take_error(w, object);
+	} else if (take_change(w, type, object)) {
+		set_text(&w->version, json_object_get(object, "metadata"), "resourceVersion");
+		if (w->is_told)
+			go_well(w);
+	} else {
+		list_anew(w);
 	}
 	json_decref(root);
 }
@@ -417,12 +447,14 @@ static void watch_ended(void *ctx, const struct query_reply *reply)
 	w->query = NULL;
 	if (reply->fault == -ECANCELED)
 		return;
-	if (!reply->fault && reply->status == 410)
+	if (reply->fault ? reply->fault != -ETIMEDOUT : reply->status != 200 && reply->status != 410)
+		fail(w, reply->sentence);
+	else if (w->is_told)
+		go_well(w);
+	/* The version may be what is refused: a list says another. */
+	if (!reply->fault &&
+	    (reply->status == 410 || (reply->status != 200 && w->n_failures >= REFUSALS)))
 		forget_version(w);
-	else if (reply->fault && reply->fault != -ETIMEDOUT)
-		fail(w, reply->sentence);
-	else if (!reply->fault && reply->status != 200)
-		fail(w, reply->sentence);
 	/* A watch that lasted is no failure, however it ended. */
 	if (host->mono_ns(host) - w->began_mono_ns > 10 * BACKOFF_NS)
 		w->n_failures = 0;
@@ -442,17 +474,23 @@ static const struct kube_selector *selector_of(const struct kube_watch *w)
 	return NULL;
 }
 
-static void add_param(struct buf *b, const char *name, const char *value)
+/* RFC 3986, 2.1 */
+static void put_escaped(struct buf *b, const char *value)
 {
-	if (!value || !value[0])
-		return;
-	buf__printf(b, "&%s=", name);
 	for (; *value; value++)
 		if ((*value >= 'a' && *value <= 'z') || (*value >= 'A' && *value <= 'Z') ||
 		    (*value >= '0' && *value <= '9') || strchr("-._~", *value))
 			buf__byte(b, (uint8_t)*value);
 		else
 			buf__printf(b, "%%%02X", (unsigned char)*value);
+}
+
+static void add_param(struct buf *b, const char *name, const char *value)
+{
+	if (!value || !value[0])
+		return;
+	buf__printf(b, "&%s=", name);
+	put_escaped(b, value);
 }
 
 static void build_url(const struct kube_watch *w, struct buf *b)
@@ -462,7 +500,9 @@ static void build_url(const struct kube_watch *w, struct buf *b)
 
 	buf__printf(b, "%s/%s", w->kube->access.server, r->group);
 	if (w->namespace)
-		buf__printf(b, "/namespaces/%s", w->namespace);
+		buf__text(b, "/namespaces/");
+	if (w->namespace)
+		put_escaped(b, w->namespace);
 	buf__printf(b, "/%s?", r->name);
 	if (w->is_listing)
 		buf__printf(b, "limit=%d", PAGE);
@@ -485,6 +525,7 @@ static void ask(struct kube_watch *w)
 
 	if (!w->version) {
 		w->is_listing = true;
+		w->n_seen = 0;
 		each_object(w, unsee);
 	}
 	build_url(w, &url);

@@ -314,17 +314,27 @@ static int watch_one(struct kube *k, const char *namespace)
 	return r;
 }
 
+static bool is_among(const char *name, const char *const *names, uint32_t n)
+{
+	for (uint32_t i = 0; i < n; i++)
+		if (strcmp(names[i], name) == 0)
+			return true;
+	return false;
+}
+
 static int watch_all(struct kube *k, const char *own)
 {
-	const struct dcm_list *names = &k->options->namespaces.names;
+	const char *const *names = k->options->namespaces.names.items;
+	const uint32_t n = k->options->namespaces.names.n;
 	int32_t role = k->options->role;
 	int r = 0;
 
-	if (role == KUBE_NODE || (names->n == 0 && !own))
+	if (role == KUBE_NODE || (n == 0 && !own))
 		r = watch_one(k, NULL);
-	for (uint32_t i = 0; i < names->n && role != KUBE_NODE && r == 0; i++)
-		r = watch_one(k, ((const char *const *)names->items)[i]);
-	if (own && role != KUBE_NODE && r == 0)
+	for (uint32_t i = 0; i < n && role != KUBE_NODE && r == 0; i++)
+		if (!is_among(names[i], names, i))
+			r = watch_one(k, names[i]);
+	if (own && role != KUBE_NODE && r == 0 && !is_among(own, names, n))
 		r = watch_one(k, own);
 	if (k->options->attach.node &&
 	    (role == KUBE_POD || role == KUBE_ENDPOINTS || role == KUBE_SLICE) && r == 0)
