@@ -21,7 +21,7 @@ function Samples(props: { tree: Tree; node: number }) {
       <tr title="By how much its share of all samples changed, and what it changed by with 95 % confidence: as if samples did not hang together, which those of one busy thread do: the true interval is a little wider">
         <th>Its share</th>
         <td>{points(s.change)} %</td>
-        <td>95 %: {points(s.change - s.within)} to {points(s.change + s.within)}</td>
+        <td>95 %: {points(s.from)} to {points(s.to)}</td>
       </tr>
     </>
   );
