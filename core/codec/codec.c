@@ -258,19 +258,32 @@ static void mix_text(struct dcm_hash *h, struct dcm_str s)
 	*h = hash__bytes128(words, sizeof(words));
 }
 
+/* The same text may count two things: as many objects allocated as are in use. */
+static void mix_measure(struct dcm_hash *h, const struct decode_measure *m)
+{
+	const int64_t numbers[] = { m->scale, m->period, m->duration_ns };
+
+	mix_text(h, m->type);
+	mix_text(h, (struct dcm_str){ (const char *)numbers, sizeof(numbers) });
+}
+
 /* The batch is ours alone yet. */
 static void identify(const uint8_t *data, size_t n, const struct decode_options *o, struct dcm_batch *b)
 {
-	if (o->identity == DCM_IDENTITY_TIMED && !all_say_their_time(b, o->time_ns))
+	/* The bytes hold it then, and the caller's, which was not needed, may be another at a retry. */
+	const bool timed = all_say_their_time(b, o->time_ns);
+
+	if (o->identity == DCM_IDENTITY_TIMED && !timed)
 		return;
-	b->id = (struct dcm_batch_id){ .source = hash__bytes128(data, n) };
-	if (o->identity == DCM_IDENTITY_ALWAYS)
-		b->id.sequence = (uint64_t)o->time_ns;
+	b->id = (struct dcm_batch_id){ .source = hash__bytes128(data, n),
+				       .sequence = timed ? 0 : (uint64_t)o->time_ns };
 	mix_text(&b->id.source, o->name);
 	for (uint32_t i = 0; i < o->n_labels; i++) {
 		mix_text(&b->id.source, o->labels[i].name);
 		mix_text(&b->id.source, o->labels[i].value);
 	}
+	if (o->measure)
+		mix_measure(&b->id.source, o->measure);
 }
 
 static int decode_any(const char *format, const uint8_t *data, size_t n,

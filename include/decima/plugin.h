@@ -158,11 +158,11 @@ struct dcm_page {
 	bool immutable; /* the path changes with the content: browsers may keep it for a year */
 };
 
-/* Does the batch get an id that the same bytes, labels, name and time always have, so that a store knows a retry? */
+/* Does the batch get an id that the same bytes, labels, name, measure and time always have, so that a store knows a retry? */
 enum dcm_identity {
 	DCM_IDENTITY_NONE,
 	DCM_IDENTITY_TIMED, /* if all its profiles say their time: else the same may be meant to come again */
-	DCM_IDENTITY_ALWAYS, /* the caller's time is what tells it from others */
+	DCM_IDENTITY_ALWAYS, /* if one does not, the caller's time tells it from others */
 };
 
 struct dcm_temporality_of {

@@ -296,6 +296,52 @@ static void test_memory_runs_out(void **state)
 	buf__fini(&request);
 }
 
+static struct dcm_batch *decode_text(const char *text, const struct decode_options *o)
+{
+	struct dcm_error err = DCM_ERROR_INIT;
+	struct dcm_batch *b = NULL;
+
+	assert_int_equal(
+		codec__decode_with("folded", (const uint8_t *)text, strlen(text), o, &b, &err), 0);
+	return b;
+}
+
+/* As many objects were allocated as are in use: two profiles of the same bytes, and no retry. */
+static void test_identity_of_measures(void **state)
+{
+	(void)state;
+	static const char text[] = "a;b 1\n";
+	const struct decode_measure allocated = { STR("memory:alloc_objects:count:::delta"), 1, 0, 0 },
+				    in_use = { STR("memory:inuse_objects:count::"), 1, 0, 0 },
+				    scaled = { STR("memory:alloc_objects:count:::delta"), 2, 0, 0 };
+	struct decode_options o = { .identity = DCM_IDENTITY_ALWAYS, .time_ns = 5, .measure = &allocated };
+	CLEANUP(batch__unrefp)
+	struct dcm_batch *a = decode_text(text, &o), *again = decode_text(text, &o), *b = NULL, *c = NULL;
+
+	o.measure = &in_use;
+	b = decode_text(text, &o);
+	o.measure = &scaled;
+	c = decode_text(text, &o);
+	assert_memory_equal(&a->id, &again->id, sizeof(a->id));
+	assert_memory_not_equal(&a->id, &b->id, sizeof(a->id));
+	assert_memory_not_equal(&a->id, &c->id, sizeof(a->id));
+}
+
+/* A profile that says its time is the same one at whatever time its sender says: "now-5m" is another at a retry. */
+static void test_identity_of_times(void **state)
+{
+	(void)state;
+	const struct decode_options o = { .identity = DCM_IDENTITY_ALWAYS, .time_ns = 5 },
+				    later = { .identity = DCM_IDENTITY_ALWAYS, .time_ns = 6 };
+	CLEANUP(batch__unrefp)
+	struct dcm_batch *a = decode_heap("env", "x", &o), *b = decode_heap("env", "x", &later),
+			 *c = decode_text("a;b 1\n", &o), *d = decode_text("a;b 1\n", &later);
+
+	assert_true(a->id.source.lo || a->id.source.hi);
+	assert_memory_equal(&a->id, &b->id, sizeof(a->id));
+	assert_memory_not_equal(&c->id, &d->id, sizeof(c->id));
+}
+
 /* Folded text that says what it counts, and lines. */
 static void test_measure(void **state)
 {
@@ -343,6 +389,8 @@ int main(void)
 		cmocka_unit_test(test_limits),
 		cmocka_unit_test(test_faults),
 		cmocka_unit_test(test_identity),
+		cmocka_unit_test(test_identity_of_measures),
+		cmocka_unit_test(test_identity_of_times),
 		cmocka_unit_test(test_memory_runs_out),
 		cmocka_unit_test(test_measure),
 	};
