@@ -93,7 +93,6 @@ static void json_frames(struct buf *b, const struct frames *f)
 	buf__text(b, "]}");
 }
 
-/* What is not of one frame or node: "unit":.. and so on. */
 /* What a sample of the answer stands for, where it is one for all of it; else 0. */
 static int64_t period_of(const struct frames *f)
 {
@@ -106,6 +105,7 @@ static int64_t period_of(const struct frames *f)
 	return period;
 }
 
+/* What is not of one frame or node: "unit":.. and so on. */
 static void json_whole(struct buf *b, const struct flame *f, struct dcm_str unit,
 		       const struct api_gaps *gaps)
 {

@@ -51,6 +51,7 @@ struct visit {
 
 struct endpoints {
 	const struct clock *clock;
+	const struct http_routes *routes; /* of the core; NULL: none are known */
 	pthread_mutex_t lock;
 	pthread_cond_t left; /* a visit ended */
 	struct visit *visits;
@@ -72,6 +73,11 @@ struct endpoints *endpoints__new(const struct clock *clock)
 	pthread_mutex_init(&e->lock, NULL);
 	cond__init(&e->left);
 	return e;
+}
+
+void endpoints__set_routes(struct endpoints *e, const struct http_routes *routes)
+{
+	e->routes = routes;
 }
 
 void endpoints__free(struct endpoints *e)
@@ -384,6 +390,8 @@ int endpoints__offer(struct endpoints *e, const void *owner, const struct dcm_en
 
 	if (r < 0)
 		return r;
+	if (e->routes && http_routes__have(e->routes, method_of(from), str__of(from->path)))
+		return error__set(err, -EEXIST, "serve: decima itself answers %s", from->path);
 	pthread_mutex_lock(&e->lock);
 	p = place_for(e, from, &r, err);
 	if (p) {

@@ -19,6 +19,8 @@ struct endpoints;
 
 /* The clock is borrowed, and no one's wait goes by it. NULL: no memory */
 struct endpoints *endpoints__new(const struct clock *clock);
+/* What of the core's answers nobody else may: http_routes__set_endpoints() says it, before anything is offered. */
+void endpoints__set_routes(struct endpoints *e, const struct http_routes *routes);
 /* When nobody asks any more. */
 void endpoints__free(struct endpoints *e);
 DEFINE_CLEANUP(struct endpoints *, endpoints__free);

@@ -153,6 +153,9 @@ void http_routes__set_pages(struct http_routes *r, struct pages *pages);
 struct endpoints;
 void http_routes__set_endpoints(struct http_routes *r, struct endpoints *endpoints);
 
+/* Does the core itself answer there, whatever the endpoints do? */
+bool http_routes__have(const struct http_routes *r, enum http_method method, struct dcm_str path);
+
 /* Row i from 0 on, the core's before the plugins'; NULL: none (any more). *ret_end: nor after it. Any thread. */
 const struct http_route *http_routes__at(const struct http_routes *r, size_t i, bool *ret_end);
 

@@ -65,6 +65,7 @@ void http_routes__set_pages(struct http_routes *r, struct pages *pages)
 void http_routes__set_endpoints(struct http_routes *r, struct endpoints *endpoints)
 {
 	r->endpoints = endpoints;
+	endpoints__set_routes(endpoints, r);
 }
 
 const struct http_route *http_routes__at(const struct http_routes *r, size_t i, bool *ret_end)
@@ -144,6 +145,17 @@ static const struct http_route *find(const struct http_routes *r, enum http_meth
 		return &r->page;
 	}
 	return NULL;
+}
+
+bool http_routes__have(const struct http_routes *r, enum http_method method, struct dcm_str path)
+{
+	struct dcm_field params[MAX_PATH_PARAMS];
+	uint32_t n;
+
+	for (size_t i = 0; i < r->rows.n; i++)
+		if (answers(&r->rows.v[i], method) && fits(r->rows.v[i].pattern, path, params, &n))
+			return true;
+	return false;
 }
 
 const struct http_route *http_routes__find(const struct http_routes *r, enum http_method method,

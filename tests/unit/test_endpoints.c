@@ -239,8 +239,18 @@ static void test_what_cannot_be_offered(void **state)
 	};
 	struct dcm_error err = DCM_ERROR_INIT;
 	struct dcm_endpoint other = push;
+	const struct http_route core = { .method = HTTP_POST,
+					 .pattern = "/core/{what}",
+					 .role = HTTP_ROLE_READ };
 	const char *names[66];
 
+	assert_int_equal(http_routes__add(routes, &core), 0);
+	other.path = "/core/push";
+	assert_int_equal(endpoints__offer(endpoints, &first, &other, &err), -EEXIST);
+	assert_non_null(strstr(err.text, "decima itself answers /core/push"));
+	other.method = "GET";
+	assert_int_equal(endpoints__offer(endpoints, &first, &other, &err), 0);
+	other = push;
 	for (size_t i = 0; i < 65; i++)
 		names[i] = "name";
 	names[65] = NULL;

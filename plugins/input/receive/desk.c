@@ -24,6 +24,7 @@
 #define LOOK_NS (SECOND / 10) /* for a sender that has gone */
 
 enum { RETRY_SOON_S = 1, RETRY_LATER_S = 10 };
+enum { LATE = 504 }; /* status of what is on its way, and may be stored yet */
 
 struct waiter {
 	pthread_mutex_t lock;
@@ -42,6 +43,9 @@ void desk__init(struct desk *d, const struct dcm_host *host, const struct receiv
 		.refused = host->metric(
 			host, DCM_COUNTER, "receive_refused_total",
 			"Requests of which nothing was taken; their senders were told why."),
+		.late = host->metric(
+			host, DCM_COUNTER,
+			"receive_late_total", "Requests whose senders were told that they were not stored in time: they may have been since."),
 		.samples = host->metric(host, DCM_COUNTER, "receive_samples_total",
 					"Samples that came with them and were taken."),
 		.bytes = host->metric(
@@ -168,7 +172,7 @@ static void judge_emission(struct desk_verdict *v, int r)
 static void judge_storing(struct desk_verdict *v, int r)
 {
 	if (r == -ETIMEDOUT)
-		set_verdict(v, 504,
+		set_verdict(v, LATE,
 			    RETRY_LATER_S, "it is on its way, and was not stored in time; the same may be sent again, and is stored once where its profiles say their time");
 	else if (r == -ECANCELED)
 		set_verdict(v, 503, RETRY_LATER_S,
@@ -243,7 +247,7 @@ void desk__take(struct desk *d, struct dcm_decode *how, const uint8_t *data, siz
 	if (ret->status == 200)
 		d->host->metric_add(d->samples, ret->n_rows);
 	else
-		d->host->metric_add(d->refused, 1);
+		d->host->metric_add(ret->status == LATE ? d->late : d->refused, 1);
 }
 
 bool desk__tell(const struct desk *d, const struct desk_verdict *v, struct dcm_reply *reply)

@@ -15,7 +15,7 @@
 struct desk {
 	const struct dcm_host *host;
 	const struct receive_options *options;
-	struct dcm_metric *requests, *refused, *samples, *bytes;
+	struct dcm_metric *requests, *refused, *late, *samples, *bytes;
 };
 
 /* Metrics; NULL ones are fine. */

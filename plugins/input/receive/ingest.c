@@ -75,10 +75,11 @@ static void answer(void *ctx, const struct dcm_request *q, struct dcm_reply *rep
 	struct dcm_error err = DCM_ERROR_INIT;
 	struct desk_verdict v;
 	char text[96];
-	int n;
+	int r, n;
 
-	if (read_params(d, q, &w, &err) < 0)
-		desk__refuse(d, &v, 400, "%s", err.text);
+	r = read_params(d, q, &w, &err);
+	if (r < 0)
+		desk__refuse(d, &v, r == -E2BIG ? 413 : 400, "%s", err.text);
 	else
 		desk__take(d, &w.how, q->body, q->n_body, q->budget, &v);
 	if (!desk__tell(d, &v, reply))
