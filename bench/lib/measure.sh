@@ -49,6 +49,16 @@ need_root() {
 
 get() { curl -s --unix-socket "$dir/sock" "http://localhost$1"; }
 
+# launch: with $dir/decima.yaml
+launch() {
+	: >"$dir/log"
+	"$build/decima" run -c "$dir/decima.yaml" --listen "unix:$dir/sock" --data "$dir/data" \
+		--plugin-path "$build/plugins/.libs" 2>"$dir/log" &
+	daemon=$!
+}
+# until_logged TEXT: busily, for the first moment
+until_logged() { until grep -q "$1" "$dir/log"; do kill -0 "$daemon" 2>/dev/null || break; done; }
+
 # daemon_start HZ INPUT_OPTIONS SYMBOL_OPTIONS [STORAGE]
 daemon_start() {
 	rm -rf "$dir/data" "$dir/sock"
@@ -57,9 +67,7 @@ daemon_start() {
 		storage: { ${4:-memory}: {} }
 		symbols: { $3 }
 	END
-	"$build/decima" run -c "$dir/decima.yaml" --listen "unix:$dir/sock" --data "$dir/data" \
-		--plugin-path "$build/plugins/.libs" 2>"$dir/log" &
-	daemon=$!
+	launch
 	for _ in $(seq 200); do
 		[ -n "$(get /-/ready)" ] && return
 		kill -0 $daemon 2>/dev/null || break
@@ -110,12 +118,9 @@ stacks() {
 # daemon_time INPUTS: milliseconds from exec until it is ready, and of CPU time
 daemon_time() {
 	printf '%s\nstorage: { memory: {} }\n' "$1" >"$dir/decima.yaml"
-	: >"$dir/log"
 	start_ns=$(date +%s%N)
-	"$build/decima" run -c "$dir/decima.yaml" --listen "unix:$dir/sock" --data "$dir/data" \
-		--plugin-path "$build/plugins/.libs" 2>"$dir/log" &
-	daemon=$!
-	until grep -q 'is ready' "$dir/log"; do kill -0 $daemon 2>/dev/null || break; done
+	launch
+	until_logged 'is ready'
 	end_ns=$(date +%s%N)
 	# shellcheck disable=SC2046
 	echo $(((end_ns - start_ns) / 1000000)) $(($(cpu $(family $daemon)) / 1000000))
@@ -127,12 +132,9 @@ daemon_time() {
 first_times() {
 	rm -rf "$dir/data" "$dir/sock"
 	printf 'inputs: { ebpf: { frequency: %sHz } }\nstorage: { memory: {} }\n' "$1" >"$dir/decima.yaml"
-	: >"$dir/log"
 	start_ns=$(date +%s%N)
-	"$build/decima" run -c "$dir/decima.yaml" --listen "unix:$dir/sock" --data "$dir/data" \
-		--plugin-path "$build/plugins/.libs" 2>"$dir/log" &
-	daemon=$!
-	until grep -q 'sampling at' "$dir/log"; do kill -0 $daemon 2>/dev/null || break; done
+	launch
+	until_logged 'sampling at'
 	began_ns=$(date +%s%N)
 	for _ in $(seq 500); do
 		stacks 'comm="chain"' >"$dir/first.stacks" 2>/dev/null
