@@ -610,6 +610,93 @@ static void test_a_machine_that_was_off(void **state)
 	bench__fini(&b);
 }
 
+/* The era of a dictionary whose log has more than the manifest promises, as it was loaded; NULL: there is none. */
+static const struct era *find_unpromised(const struct store *s)
+{
+	for (size_t i = 0; i < s->eras.n; i++)
+		if (s->eras.v[i]->dict && s->eras.v[i]->loaded_lsn > s->eras.v[i]->n_records)
+			return s->eras.v[i];
+	return NULL;
+}
+
+/*
+ * The process dies at each moment of a seal. A power cut may yet take the records that no manifest promises: nothing new is
+ * numbered by them, but goes to another era of the same time.
+ */
+static void test_records_that_nobody_promises_get_no_more(void **state)
+{
+	unsigned n_met = 0;
+	bool cut = true;
+	(void)state;
+
+	for (uint64_t n = 1; cut; n++) {
+		struct bench b;
+		const struct era *old;
+
+		bench__init(&b, 1);
+		write_at(&b, 1, RANDOM_BASE_NS);
+		assert_int_equal(upkeep__seal(b.store, NULL), 0);
+		write_at(&b, 2, RANDOM_BASE_NS);
+		sim__cut_at(b.sim, n);
+		upkeep__seal(b.store, NULL);
+		cut = sim__is_cut(b.sim);
+		bench__restart(&b, false);
+		write_at(&b, 3, RANDOM_BASE_NS);
+		old = find_unpromised(b.store);
+		if (old) {
+			n_met++;
+			assert_true(b.store->eras.n >= 2);
+			assert_ptr_not_equal(b.store->eras.v[b.store->eras.n - 1], old);
+		}
+		/* And a power cut takes none of it. */
+		assert_int_equal(upkeep__seal(b.store, NULL), 0);
+		bench__restart(&b, true);
+		bench__compare(&b);
+		bench__fini(&b);
+	}
+	assert_in_range(n_met, 1, 1000);
+}
+
+/* All of it is refused where there is no room for its series. */
+static struct dcm_batch *make_gauges(struct bench *b, uint64_t seed)
+{
+	struct dcm_batch *batch = make_batch(b, seed, RANDOM_BASE_NS);
+	struct dcm_type *types = (struct dcm_type *)batch->types;
+
+	for (uint32_t i = 0; i < batch->n_types; i++)
+		types[i].temporality = DCM_GAUGE;
+	return batch;
+}
+
+/*
+ * A frame of which no row was kept has brought stacks along. A seal that has nothing of its era removes the frame, and records
+ * nothing: the same stacks must not be thought to be in the log.
+ */
+static void test_what_a_removed_frame_had_is_written_again(void **state)
+{
+	struct series_room room = { .max = 1 };
+	struct dcm_batch *batch;
+	struct bench b;
+	(void)state;
+
+	bench__init(&b, 1);
+	b.options.max_series = 1;
+	bench__restart(&b, false);
+	write_series(&b, &room, 0, 0, false);
+	assert_int_equal(upkeep__seal(b.store, NULL), 0);
+	batch = make_gauges(&b, 7);
+	content__write(NULL, b.store, &batch, 1);
+	batch__unref(batch);
+	assert_true(b.store->rows_refused > 0);
+	assert_int_equal(upkeep__seal(b.store, NULL), 0);
+	batch = make_batch(&b, 7, RANDOM_BASE_NS);
+	content__write(NULL, b.store, &batch, 1);
+	batch__unref(batch);
+	bench__restart(&b, true);
+	assert_int_equal(b.n_complaints, 0);
+	bench__fini(&b);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -628,6 +715,8 @@ int main(void)
 		cmocka_unit_test(test_a_start_brings_nothing_back),
 		cmocka_unit_test(test_a_clock_that_was_ahead),
 		cmocka_unit_test(test_a_machine_that_was_off),
+		cmocka_unit_test(test_records_that_nobody_promises_get_no_more),
+		cmocka_unit_test(test_what_a_removed_frame_had_is_written_again),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
