@@ -131,6 +131,11 @@ static bool same_site(const struct http_request *req)
 	return host.p && host.n == origin.n && strncasecmp(host.p, origin.p, host.n) == 0;
 }
 
+static enum http_role greater(enum http_role a, enum http_role b)
+{
+	return a > b ? a : b;
+}
+
 bool access__check(const struct access_rules *rules, const struct access_peer *peer,
 		   struct http_request *req, struct http_response *resp)
 {
@@ -148,8 +153,10 @@ bool access__check(const struct access_rules *rules, const struct access_peer *p
 			req->role = rules->anonymous;
 		return true;
 	}
-	if (req->role != HTTP_ROLE_NONE)
+	if (req->role != HTTP_ROLE_NONE) {
+		req->role = greater(req->role, peer->role);
 		return true;
+	}
 	if (authorization.p) {
 		http_response__header(resp, "WWW-Authenticate", "Bearer error=\"invalid_token\"");
 		http_response__problem(resp, 401, "the token is not one of server.tokens");
@@ -159,7 +166,7 @@ bool access__check(const struct access_rules *rules, const struct access_peer *p
 		http_response__problem(resp, 421, "the request names no host; send a Host header");
 		return false;
 	}
-	if (!host_is_ours(rules, host)) {
+	if (!peer->is_tls && !host_is_ours(rules, host)) {
 		http_response__problem(
 			resp, 421, "Host \"%.*s\" is not a name of this server; add it to server.hosts",
 			STR_ARG(host));
@@ -170,6 +177,6 @@ bool access__check(const struct access_rules *rules, const struct access_peer *p
 			resp, 403, "a page of another site may not change anything here; send a token");
 		return false;
 	}
-	req->role = rules->anonymous;
+	req->role = greater(rules->anonymous, peer->role);
 	return true;
 }

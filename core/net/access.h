@@ -6,9 +6,10 @@
  * Unix socket: root and the daemon's own user are admin (SO_PEERCRED), others have the anonymous
  * role. TCP: a bearer token's role, else the anonymous role, which is `write` when every address is
  * loopback and there are no tokens (or `insecure` says so), and `none` otherwise: who sets tokens
- * wants to know who calls, also behind a proxy on loopback. Without a token, the Host header must
- * name this machine (against DNS rebinding) and a request that changes something must come from the
- * same site (against cross-site requests).
+ * wants to know who calls, also behind a proxy on loopback. A client's certificate has a role, too;
+ * the greatest counts. Without a token, the Host header must name this machine (against DNS
+ * rebinding; under TLS the certificate does) and a request that changes something must come from the
+ * same site (against cross-site requests: browsers send certificates on their own).
  */
 #ifndef DECIMA_NET_ACCESS_H
 #define DECIMA_NET_ACCESS_H
@@ -34,6 +35,8 @@ struct access_rules {
 struct access_peer {
 	bool is_unix;
 	uint32_t uid; /* of a unix peer */
+	bool is_tls;
+	enum http_role role; /* of its certificate; HTTP_ROLE_NONE without one */
 };
 
 /*

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * core/net/conns.c - the open connections: what each is at, its deadline, and whether its client is
- * still there
+ * core/net/conns.c - the open connections of HTTP/1: what each is at, its deadline, and whether its
+ * client is still there
  */
 #include "core/net/conns.h"
 
@@ -22,61 +22,102 @@ void conns__init(struct conns *s)
 	cond__init(&s->quiet);
 }
 
-void conns__fini(struct conns *s)
+/* With the lock; frees. */
+static void unlink_conn(struct conn *c)
 {
-	pthread_mutex_destroy(&s->lock);
-	pthread_cond_destroy(&s->quiet);
-}
+	struct conns *s = c->all;
 
-static void read_peer(struct conn *c)
-{
-	struct ucred cred;
-	socklen_t n = sizeof(cred);
-	int domain = 0;
-	socklen_t domain_n = sizeof(domain);
-
-	getsockopt(c->fd, SOL_SOCKET, SO_DOMAIN, &domain, &domain_n);
-	c->peer.is_unix = domain == AF_UNIX;
-	c->peer.uid = UINT32_MAX;
-	if (c->peer.is_unix && getsockopt(c->fd, SOL_SOCKET, SO_PEERCRED, &cred, &n) == 0)
-		c->peer.uid = cred.uid;
-}
-
-struct conn *conns__add(struct conns *s, int fd, int64_t deadline_ns)
-{
-	struct conn *c = NEW(struct conn);
-
-	if (!c)
-		return NULL;
-	c->fd = fd;
-	c->deadline_ns = deadline_ns;
-	read_peer(c);
-	pthread_mutex_lock(&s->lock);
-	c->next = s->first;
-	if (c->next)
-		c->next->prev = c;
-	s->first = c;
-	pthread_mutex_unlock(&s->lock);
-	return c;
-}
-
-void conns__remove(struct conns *s, struct conn *c)
-{
-	pthread_mutex_lock(&s->lock);
 	if (c->prev)
 		c->prev->next = c->next;
 	else
 		s->first = c->next;
 	if (c->next)
 		c->next->prev = c->prev;
+	s->n--;
 	pthread_cond_broadcast(&s->quiet);
-	pthread_mutex_unlock(&s->lock);
 	free(c);
 }
 
-void conns__enter(struct conns *s, struct conn *c, enum conn_phase phase, int64_t deadline_ns,
-		  struct exchange *x)
+void conns__fini(struct conns *s)
 {
+	while (s->first)
+		unlink_conn(s->first);
+	pthread_mutex_destroy(&s->lock);
+	pthread_cond_destroy(&s->quiet);
+}
+
+/* With the lock: the last that was added and has not begun. */
+static struct conn *handed(struct conns *s, int fd)
+{
+	struct conn *c = s->first;
+
+	while (c && (c->fd != fd || c->phase != CONN_HANDED))
+		c = c->next;
+	return c;
+}
+
+struct conn *conns__add(struct conns *s, int fd, const struct access_peer *peer, int64_t deadline_ns)
+{
+	struct conn *c = NEW(struct conn), *lost;
+
+	if (!c)
+		return NULL;
+	c->all = s;
+	c->fd = fd;
+	c->peer = *peer;
+	c->phase = CONN_HANDED;
+	c->deadline_ns = deadline_ns;
+	pthread_mutex_lock(&s->lock);
+	/* Its descriptor was closed, or this one would be another. */
+	lost = handed(s, fd);
+	if (lost)
+		unlink_conn(lost);
+	c->next = s->first;
+	if (c->next)
+		c->next->prev = c;
+	s->first = c;
+	s->n++;
+	pthread_mutex_unlock(&s->lock);
+	return c;
+}
+
+struct conn *conns__begin(struct conns *s, int fd, int64_t deadline_ns)
+{
+	struct conn *c;
+
+	pthread_mutex_lock(&s->lock);
+	c = handed(s, fd);
+	if (c) {
+		c->phase = CONN_HEAD;
+		c->deadline_ns = deadline_ns;
+	}
+	pthread_mutex_unlock(&s->lock);
+	return c;
+}
+
+void conns__remove(struct conn *c)
+{
+	struct conns *s = c->all;
+
+	pthread_mutex_lock(&s->lock);
+	unlink_conn(c);
+	pthread_mutex_unlock(&s->lock);
+}
+
+uint32_t conns__n(struct conns *s)
+{
+	uint32_t n;
+
+	pthread_mutex_lock(&s->lock);
+	n = s->n;
+	pthread_mutex_unlock(&s->lock);
+	return n;
+}
+
+void conns__enter(struct conn *c, enum conn_phase phase, int64_t deadline_ns, struct exchange *x)
+{
+	struct conns *s = c->all;
+
 	pthread_mutex_lock(&s->lock);
 	c->phase = phase;
 	c->deadline_ns = deadline_ns;
@@ -88,8 +129,10 @@ void conns__enter(struct conns *s, struct conn *c, enum conn_phase phase, int64_
 	pthread_mutex_unlock(&s->lock);
 }
 
-void conns__leave_work(struct conns *s, struct conn *c)
+void conns__leave_work(struct conn *c)
 {
+	struct conns *s = c->all;
+
 	pthread_mutex_lock(&s->lock);
 	c->x = NULL;
 	pthread_mutex_unlock(&s->lock);
@@ -101,7 +144,7 @@ enum conns_load conns__load(struct conns *s)
 
 	pthread_mutex_lock(&s->lock);
 	for (const struct conn *c = s->first; c && load != CONNS_BUSY; c = c->next)
-		load = c->phase == CONN_HEAD ? CONNS_WAITING : CONNS_BUSY;
+		load = c->phase <= CONN_HEAD ? CONNS_WAITING : CONNS_BUSY;
 	pthread_mutex_unlock(&s->lock);
 	return load;
 }
@@ -138,20 +181,33 @@ static bool client_has_gone(struct conn *c, int64_t now_ns)
 	return false;
 }
 
+/* With the lock; true: it was late. */
+static bool look_after(struct conn *c, int64_t now_ns)
+{
+	if (c->phase == CONN_WORK) {
+		if (c->x && client_has_gone(c, now_ns))
+			atomic_store(&c->x->budget.cancelled, 1);
+		return false;
+	}
+	if (now_ns <= c->deadline_ns)
+		return false;
+	if (c->phase == CONN_HANDED) {
+		unlink_conn(c);
+		return false;
+	}
+	shutdown(c->fd, SHUT_RDWR);
+	c->deadline_ns = INT64_MAX;
+	return true;
+}
+
 uint32_t conns__tick(struct conns *s, int64_t now_ns)
 {
 	uint32_t n_late = 0;
 
 	pthread_mutex_lock(&s->lock);
-	for (struct conn *c = s->first; c; c = c->next) {
-		if (c->phase == CONN_WORK) {
-			if (c->x && client_has_gone(c, now_ns))
-				atomic_store(&c->x->budget.cancelled, 1);
-		} else if (now_ns > c->deadline_ns) {
-			shutdown(c->fd, SHUT_RDWR);
-			c->deadline_ns = INT64_MAX;
-			n_late++;
-		}
+	for (struct conn *c = s->first, *next; c; c = next) {
+		next = c->next;
+		n_late += look_after(c, now_ns);
 	}
 	pthread_mutex_unlock(&s->lock);
 	return n_late;
@@ -179,6 +235,7 @@ void conns__shut(struct conns *s)
 {
 	pthread_mutex_lock(&s->lock);
 	for (struct conn *c = s->first; c; c = c->next)
-		shutdown(c->fd, SHUT_RDWR);
+		if (c->phase != CONN_HANDED)
+			shutdown(c->fd, SHUT_RDWR);
 	pthread_mutex_unlock(&s->lock);
 }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * core/net/exchange.c - a request's head checked and read, a response handed to libmicrohttpd
+ * core/net/exchange.c - a request's head, its body in a file, its response tagged and packed
  */
 #include "core/net/exchange.h"
 
@@ -22,30 +22,29 @@
 #include "core/base/units.h"
 #include "core/deflate/deflate.h"
 
-/* Answers below a packet are not packed; large ones not at a level that takes longer than sending them. */
-enum {
-	MAX_HEADERS = 100,
-	WRITE_BYTES = 1 << 20,
-	PACK_MIN_BYTES = 1400,
-	PACK_FAST_BYTES = 256 << 10
-};
+#define SECOND INT64_C(1000000000)
 
-struct exchange *exchange__new(struct MHD_Connection *connection, const char *target)
+/* Answers below a packet are not packed; large ones not at a level that takes longer than sending them. */
+enum { WRITE_BYTES = 1 << 20, PACK_MIN_BYTES = 1400, PACK_FAST_BYTES = 256 << 10 };
+
+struct exchange *exchange__new(const struct exchange_carrier *carrier, void *stream)
 {
 	struct exchange *x = NEW(struct exchange);
 
 	if (!x)
 		return NULL;
-	x->connection = connection;
+	x->carrier = carrier;
+	x->stream = stream;
 	x->request.arena = &x->arena;
 	x->request.budget = &x->budget;
 	x->file.fd = -1;
 	x->response.status = 200;
-	x->target = arena__str(&x->arena, str__of(target));
-	if (!x->target.p) {
+	x->fields = arena__zalloc(&x->arena, EXCHANGE_HEADERS, sizeof(*x->fields));
+	if (!x->fields) {
 		exchange__free(x);
 		return NULL;
 	}
+	x->request.headers = x->fields;
 	return x;
 }
 
@@ -60,114 +59,52 @@ void exchange__free(struct exchange *x)
 	free(x);
 }
 
-/* What the head may hold of each: RFC 9112 sections 3.2, 5.1 and 6.3. */
-struct head {
-	struct exchange *x;
-	struct dcm_field *fields;
-	unsigned n_hosts, n_lengths, n_codings;
-	const char *fault;
-};
+static const char no_memory[] = "no memory for the headers";
 
-static enum MHD_Result take_header(void *ctx, enum MHD_ValueKind kind, const char *name, const char *value)
+void exchange__set_target(struct exchange *x, struct dcm_str target)
 {
-	struct head *h = ctx;
-	struct http_request *req = &h->x->request;
-	struct dcm_str lower = arena__str(&h->x->arena, str__of(name));
+	x->target = arena__str(&x->arena, target);
+	if (!x->target.p)
+		x->fault = no_memory;
+}
 
-	(void)kind;
-	if (req->n_headers == MAX_HEADERS)
-		h->fault = "more than 100 headers";
-	if (!lower.p)
-		h->fault = "no memory for the headers";
-	if (h->fault)
-		return MHD_NO;
-	for (uint32_t i = 0; i < lower.n; i++) {
-		char *c = (char *)lower.p + i;
+void exchange__add_header(struct exchange *x, struct dcm_str name, struct dcm_str value)
+{
+	struct dcm_field *f = &x->fields[x->request.n_headers];
 
-		if (*c == ' ' || *c == '\t')
-			h->fault = "a space before a header's colon";
-		*c = (char)tolower((unsigned char)*c);
+	if (x->request.n_headers == EXCHANGE_HEADERS) {
+		x->fault = "more than 100 headers";
+		return;
 	}
-	h->n_hosts += str__eq(lower, STR("host"));
-	h->n_lengths += str__eq(lower, STR("content-length"));
-	h->n_codings += str__eq(lower, STR("transfer-encoding"));
-	h->fields[req->n_headers++] = (struct dcm_field){ lower, str__of(value) };
-	return MHD_YES;
+	*f = (struct dcm_field){ arena__str(&x->arena, name), arena__str(&x->arena, value) };
+	if (!f->name.p || !f->value.p) {
+		x->fault = no_memory;
+		return;
+	}
+	for (uint32_t i = 0; i < f->name.n; i++)
+		((char *)f->name.p)[i] = (char)tolower((unsigned char)f->name.p[i]);
+	x->request.n_headers++;
 }
 
-/* RFC 9112 section 6.1: chunked is the only one that we know, and HTTP/1.0 has none. */
-static bool knows_coding(const struct exchange *x)
-{
-	struct dcm_str coding = http_request__header(&x->request, "transfer-encoding");
-
-	return x->is_http_1_1 && coding.n == 7 && strncasecmp(coding.p, "chunked", 7) == 0;
-}
-
-static const char *fault_of(const struct head *h)
-{
-	if (h->fault)
-		return h->fault;
-	if (memchr(h->x->target.p, ' ', h->x->target.n))
-		return "a space within the target";
-	if (h->n_hosts == 0 && h->x->is_http_1_1)
-		return "no Host header";
-	if (h->n_hosts > 1)
-		return "two Host headers";
-	if (h->n_lengths > 1)
-		return "two Content-Length headers";
-	if (h->n_codings > 1)
-		return "two Transfer-Encoding headers";
-	if (h->n_lengths && h->n_codings)
-		return "Content-Length beside Transfer-Encoding";
-	if (h->n_codings && !knows_coding(h->x))
-		return "a transfer coding other than chunked, or one in HTTP/1.0";
-	return NULL;
-}
-
-/* Whether there is a body, and how large: RFC 9112 section 6.3. False for what is no number. */
-static bool read_length(struct exchange *x, const struct head *h)
-{
-	struct dcm_str length = http_request__header(&x->request, "content-length");
-	int64_t n = 0;
-
-	if (h->n_lengths && (units__parse_int(length, "", &n) < 0 || n < 0))
-		return false;
-	x->body_bytes = h->n_codings ? EXCHANGE_CHUNKED : (uint64_t)n;
-	return true;
-}
-
-static bool read_method(struct http_request *req, const char *method)
+static bool read_method(struct http_request *req, struct dcm_str method)
 {
 	static const char *const names[] = { "GET", "HEAD", "POST", "PUT", "DELETE", "OPTIONS" };
 
 	for (unsigned i = 0; i < sizeof(names) / sizeof(names[0]); i++)
-		if (strcmp(method, names[i]) == 0) {
+		if (str__eq(method, str__of(names[i]))) {
 			req->method = (enum http_method)i;
 			return true;
 		}
 	return false;
 }
 
-bool exchange__read_head(struct exchange *x, const char *method)
+bool exchange__read_head(struct exchange *x, struct dcm_str method)
 {
-	struct head h = { .x = x,
-			  .fields = arena__zalloc(&x->arena, MAX_HEADERS, sizeof(struct dcm_field)) };
-	const char *fault;
-
-	x->checked = true;
-	x->request.headers = h.fields;
-	if (!h.fields)
-		h.fault = "no memory for the headers";
-	else
-		MHD_get_connection_values(x->connection, MHD_HEADER_KIND, take_header, &h);
-	fault = fault_of(&h);
-	if (!fault && !read_length(x, &h))
-		fault = "a Content-Length that is no number of bytes";
-	if (!fault && http_request__set_target(&x->request, x->target) < 0)
-		fault = "the target is no path with well-formed %-escapes and at most 256 "
-			"parameters";
-	if (fault) {
-		http_response__problem(&x->response, 400, "the request is malformed: %s", fault);
+	if (!x->fault && http_request__set_target(&x->request, x->target) < 0)
+		x->fault = "the target is no path with well-formed %-escapes and at most 256 "
+			   "parameters";
+	if (x->fault) {
+		http_response__problem(&x->response, 400, "the request is malformed: %s", x->fault);
 		x->close = true;
 		return false;
 	}
@@ -180,20 +117,23 @@ bool exchange__read_head(struct exchange *x, const char *method)
 	return true;
 }
 
-/* "Name: value\r\n" lines, as http_response__header() wrote them. */
-static void add_headers(struct MHD_Response *r, struct buf *lines)
+bool exchange__next_header(struct exchange *x, char **at, char **ret_name, char **ret_value)
 {
-	char *at = (char *)lines->data, *save = NULL;
-
-	for (char *line = at ? strtok_r(at, "\r\n", &save) : NULL; line;
-	     line = strtok_r(NULL, "\r\n", &save)) {
+	/* Without memory for one there is none. */
+	if (!x->response.headers.data)
+		return false;
+	for (char *line = strtok_r(*at ? NULL : (char *)x->response.headers.data, "\r\n", at); line;
+	     line = strtok_r(NULL, "\r\n", at)) {
 		char *colon = strchr(line, ':');
 
 		if (!colon)
 			continue;
 		*colon = '\0';
-		MHD_add_response_header(r, line, colon + 2);
+		*ret_name = line;
+		*ret_value = colon + 2;
+		return true;
 	}
+	return false;
 }
 
 /* Text, of which much repeats itself; files are packed already. */
@@ -254,36 +194,24 @@ void exchange__pack(struct exchange *x)
 	http_response__header(r, "Content-Encoding", "gzip");
 }
 
-enum MHD_Result exchange__send(struct exchange *x)
+int64_t exchange__answer_ns(const struct exchange *x)
 {
-	size_t n;
-	void *data;
-	struct MHD_Response *r;
-	enum MHD_Result result;
+	return 60 * SECOND + (int64_t)(x->response.body.n / 16384) * SECOND;
+}
 
-	if (x->response.body.error || x->response.headers.error) {
-		buf__fini(&x->response.headers);
-		http_response__problem(&x->response, 503, "out of memory for the answer; try again later");
+void exchange__finish(struct exchange *x)
+{
+	struct http_response *r = &x->response;
+
+	if (r->body.error || r->headers.error) {
+		buf__fini(&r->headers);
+		http_response__problem(r, 503, "out of memory for the answer; try again later");
 	}
-	data = buf__take(&x->response.body, &n);
-	r = MHD_create_response_from_buffer(n, data,
-					    data ? MHD_RESPMEM_MUST_FREE : MHD_RESPMEM_PERSISTENT);
-	if (!r) {
-		free(data);
-		return MHD_NO;
-	}
-	add_headers(r, &x->response.headers);
-	MHD_add_response_header(r, "Content-Type",
-				x->response.content_type[0] ? x->response.content_type
-							    : "application/json");
-	MHD_add_response_header(r, "X-Content-Type-Options", "nosniff");
-	if (!MHD_get_response_header(r, "Cache-Control"))
-		MHD_add_response_header(r, "Cache-Control", "no-store");
-	if (x->close)
-		MHD_add_response_header(r, "Connection", "close");
-	result = MHD_queue_response(x->connection, (unsigned)x->response.status, r);
-	MHD_destroy_response(r);
-	return result;
+	if (!r->content_type[0])
+		snprintf(r->content_type, sizeof(r->content_type), "application/json");
+	if (!http_response__find(r, "Cache-Control").n)
+		http_response__header(r, "Cache-Control", "no-store");
+	http_response__header(r, "X-Content-Type-Options", "nosniff");
 }
 
 /* ------------------------------------------------------------------------------------------------
@@ -315,7 +243,7 @@ void exchange__begin_file(struct exchange *x, const char *dir, uint64_t max_byte
 	x->file_bytes = max_bytes;
 	x->request.file = &x->file;
 	x->body.limit = 0; /* there is never more than WRITE_BYTES and a piece */
-	if (x->body_bytes != EXCHANGE_CHUNKED && x->body_bytes > max_bytes) {
+	if (x->body_bytes != EXCHANGE_UNSAID && x->body_bytes > max_bytes) {
 		x->file.error = -EFBIG;
 		return;
 	}

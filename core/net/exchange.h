@@ -1,49 +1,69 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * core/net/exchange.h - one HTTP/1.1 request on its way through libmicrohttpd, and its answer
+ * core/net/exchange.h - one request and its answer, whatever protocol carries them
  *
- * Made when the request line is there, checked when the headers are, given to a lane when the
- * body is, freed when the answer has left. Used by listener.c and lanes.c only.
+ * Made when the first line of a request is there, checked when the headers are, given to a lane when
+ * the body is, freed when the answer has left. It is its carrier's (http1.h, http2.h), on that
+ * one's thread, and a lane's between hold() and hand_back().
  */
 #ifndef DECIMA_NET_EXCHANGE_H
 #define DECIMA_NET_EXCHANGE_H
 
-#include <microhttpd.h>
-
-#include "core/net/access.h"
 #include "core/net/http.h"
 
-#define EXCHANGE_CHUNKED UINT64_MAX
+enum { EXCHANGE_HEADERS = 100, EXCHANGE_HEAD_BYTES = 64 << 10 };
+
+#define EXCHANGE_UNSAID UINT64_MAX
+
+struct exchange;
+
+/* What the protocols do with an exchange that a lane has. */
+struct exchange_carrier {
+	/* It is about to be queued: nothing more is read of it. With the lanes' lock. */
+	void (*hold)(struct exchange *x);
+	/* The lane is done with it. On the lane's thread; it may be freed before this returns. */
+	void (*hand_back)(struct exchange *x);
+};
 
 struct exchange {
-	struct MHD_Connection *connection;
+	const struct exchange_carrier *carrier;
+	void *stream;	       /* the carrier's: what it came over */
 	struct exchange *next; /* in its lane's queue */
 	struct arena arena;
 	struct http_request request;
 	struct http_response response;
 	struct dcm_budget budget;
-	uint64_t body_bytes; /* as the head has it; EXCHANGE_CHUNKED when it does not say */
+	uint64_t body_bytes; /* as the head has it; EXCHANGE_UNSAID when it does not say */
+	uint64_t max_body;   /* that its route takes */
+	bool answers_early;  /* its protocol takes an answer in the middle of a body */
 	uint64_t reserved;   /* for the body, of what all bodies in memory have together */
-	struct buf body; /* at most `reserved`; with request.file, what is not in the file yet */
-	uint64_t file_bytes;   /* that the file may have */
-	struct http_file file; /* fd -1: none */
-	bool writes;	       /* a lane puts what is in `body` into the file, and that is all */
-	struct dcm_str target; /* as in the request line */
-	bool is_http_1_1;      /* its client knows interim answers */
-	bool checked;	       /* the headers were looked at */
-	bool answered;	       /* the response is ready to be sent */
-	bool close;	       /* the connection cannot be used again */
+	struct buf body; /* at most what its route takes; with request.file, what is not in the file yet */
+	uint64_t file_bytes;	  /* that the file may have */
+	struct http_file file;	  /* fd -1: none */
+	bool writes;		  /* a lane puts what is in `body` into the file, and that is all */
+	struct dcm_str target;	  /* as in the request line */
+	struct dcm_field *fields; /* [request.n_headers], room for EXCHANGE_HEADERS */
+	const char *fault;	  /* of the head, as far as it was read; NULL: none */
+	bool has_file_place;	  /* counts among the bodies that go into files */
+	bool answered;		  /* the response is ready to be sent */
+	/* HTTP/1: */
+	bool is_http_1_1; /* its client knows interim answers */
+	bool checked;	  /* the headers were looked at */
+	bool close;	  /* the connection cannot be used again */
 };
 
-/* The target is copied. NULL when memory ran out. */
-struct exchange *exchange__new(struct MHD_Connection *connection, const char *target);
+/* NULL when memory ran out. */
+struct exchange *exchange__new(const struct exchange_carrier *carrier, void *stream);
 void exchange__free(struct exchange *x);
 
+/* Parts of the head as they come, which are copied; what is wrong with them is in x->fault. */
+void exchange__set_target(struct exchange *x, struct dcm_str target);
+void exchange__add_header(struct exchange *x, struct dcm_str name, struct dcm_str value);
 /*
- * Reads method, target and headers, when is_http_1_1 is set; false when the request is malformed: the response then says
+ * The head is whole: reads method and target; false when it is malformed: the response then says
  * how, and `close` is set.
  */
-bool exchange__read_head(struct exchange *x, const char *method);
+bool exchange__read_head(struct exchange *x, struct dcm_str method);
 
 /*
  * Gives the answer a tag when it has_tag, and empties one that the client says to have: 304. Any
@@ -51,11 +71,20 @@ bool exchange__read_head(struct exchange *x, const char *method);
  */
 void exchange__tag(struct exchange *x);
 
-/* Into gzip, where the client takes it and it is worth it. Any thread, before exchange__send(). */
+/* Into gzip, where the client takes it and it is worth it. Any thread, before exchange__finish(). */
 void exchange__pack(struct exchange *x);
 
-/* Hands the response to libmicrohttpd. */
-enum MHD_Result exchange__send(struct exchange *x);
+/* How long sending the response may take: a slow reader gets a minute and 16 KiB/s. */
+int64_t exchange__answer_ns(const struct exchange *x);
+
+/* The last look at a response: what memory ran out for says so instead. On the carrier's thread. */
+void exchange__finish(struct exchange *x);
+
+/*
+ * The further headers of the response, one after the other: cuts them apart in place. *at is NULL at
+ * first. False: no more.
+ */
+bool exchange__next_header(struct exchange *x, char **at, char **ret_name, char **ret_value);
 
 /*
  * From here on the body goes into a file in dir, within so many bytes; what is wrong is in

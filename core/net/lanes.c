@@ -150,7 +150,7 @@ bool lanes__give(struct lanes *l, enum lane lane, struct exchange *x)
 	pthread_mutex_lock(&l->lock);
 	room = q->n < l->c.max_waiting && !l->stopping;
 	if (room) {
-		MHD_suspend_connection(x->connection);
+		x->carrier->hold(x);
 		x->next = NULL;
 		if (q->first)
 			q->last->next = x;

@@ -28,8 +28,8 @@ struct lanes;
 int lanes__new(const struct lanes_config *config, struct lanes **ret, struct dcm_error *err);
 
 /*
- * Suspends the exchange's connection and queues it; false when too many wait, or after
- * lanes__stop(): then nothing has happened. Event thread.
+ * Has the exchange's carrier hold it, and queues it; false when too many wait, or after
+ * lanes__stop(): then nothing has happened. The carrier's thread.
  */
 bool lanes__give(struct lanes *l, enum lane lane, struct exchange *x);
 

@@ -2,19 +2,9 @@
 /*
  * core/net/listener.h - the server's sockets: accepts, bounds, and hands requests to the routes
  *
- * One event thread owns the connections (libmicrohttpd over epoll, which parses HTTP/1.1); a few
- * workers run the handlers (lanes.h), so that a slow question delays no health check. The listener
- * keeps absolute deadlines for headers, bodies and answers and shuts the descriptor of whoever
- * exceeds them; a client that goes away cancels its request's budget (conns.h).
- *
- * A body is read when its head has passed: there is such a route, the caller has the role, and the
- * length is within the route's max_body. Else the answer comes at once, without "100 Continue", and
- * the connection is closed behind it. libmicrohttpd takes no answer in the middle of a body, so a
- * chunked one that grows too large is thrown away to its end, or to its deadline.
- *
- * What libmicrohttpd 0.9.75 lets through is refused before a handler sees it: Content-Length beside
- * Transfer-Encoding, two Content-Lengths, a transfer coding other than chunked, a space before a
- * header's colon, no Host or two of them. What it refuses by itself (docs/API.md) is counted.
+ * One thread accepts, takes TLS off, and speaks HTTP/2 (callers.h); another, libmicrohttpd's, HTTP/1.1
+ * (http1.h); a few workers run the handlers (requests.h). There are absolute deadlines for handshakes,
+ * headers, bodies and answers; a client that goes away cancels its request's budget.
  */
 #ifndef DECIMA_NET_LISTENER_H
 #define DECIMA_NET_LISTENER_H
@@ -22,6 +12,7 @@
 #include "core/base/log.h"
 #include "core/net/access.h"
 #include "core/net/http.h"
+#include "core/net/tls_server.h"
 #include "core/stats/stats.h"
 
 struct listener;
@@ -29,6 +20,7 @@ struct listener;
 struct listener_options {
 	const char *const *addresses; /* [n_addresses]: "127.0.0.1:7070", "[::1]:7070", ":7070", "unix:/PATH" */
 	uint32_t n_addresses;
+	const struct tls_server_options *tls; /* of all addresses but unix sockets; outlives it. NULL: none */
 	const char *base_path; /* "/x/y": paths below it are also answered without it; NULL, "": none */
 	const struct access_rules *rules; /* outlive the listener, with everything they point to */
 	uint32_t max_connections;	  /* 16 more over unix sockets. 0: 512 */

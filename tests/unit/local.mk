@@ -212,7 +212,12 @@ tests_unit_test_symbols_LDADD = $(SYMBOLIZE_LA) $(UNIT_LIBS)
 unit_tests += tests/unit/test_http tests/unit/test_access tests/unit/test_listener tests/unit/test_pages
 tests_unit_test_http_LDADD = $(NET_LA) $(UNIT_LIBS)
 tests_unit_test_access_LDADD = $(NET_LA) $(UNIT_LIBS)
+LISTENING = tests/unit/listening.c tests/unit/listening.h
+tests_unit_test_listener_SOURCES = tests/unit/test_listener.c $(LISTENING)
 tests_unit_test_listener_LDADD = $(NET_LA) $(UNIT_LIBS)
+unit_tests += tests/unit/test_http2
+tests_unit_test_http2_SOURCES = tests/unit/test_http2.c $(LISTENING)
+tests_unit_test_http2_LDADD = $(NET_LA) $(UNIT_LIBS)
 tests_unit_test_pages_LDADD = $(NET_LA) $(UNIT_LIBS)
 
 unit_tests += tests/unit/test_endpoints

@@ -3,6 +3,7 @@
  * tests/unit/test_listener.c - real sockets against the listener: answers, refusals, deadlines,
  * busy workers
  */
+#include "tests/unit/listening.h"
 #include "tests/unit/unit.h"
 
 #include <arpa/inet.h>
@@ -22,165 +23,6 @@
 #include "core/net/conns.h"
 #include "core/net/http_client.h"
 #include "core/net/listener.h"
-
-static const struct access_rules rules = { .anonymous = HTTP_ROLE_WRITE };
-static const struct log quiet = { .fd = -1, .level = -1 };
-
-static struct http_routes *routes;
-static struct listener *listener;
-static struct stats *stats;
-static char url[64], socket_path[64];
-static uint16_t port;
-static _Atomic int n_waiting, n_cancelled;
-
-static void quick(void *ctx, const struct http_request *req, struct http_response *resp)
-{
-	(void)ctx;
-	(void)req;
-	buf__text(&resp->body, "quick");
-}
-
-static void echo(void *ctx, const struct http_request *req, struct http_response *resp)
-{
-	(void)ctx;
-	buf__printf(&resp->body, "%zu:%u", (size_t)req->body.n, req->role);
-	http_response__header(resp, "X-Test", "%d", 7);
-}
-
-/* Until cancelled (or 20 s, so that a broken build ends). */
-static void slow(void *ctx, const struct http_request *req, struct http_response *resp)
-{
-	(void)ctx;
-	n_waiting++;
-	for (int i = 0; i < 2000 && !atomic_load(&req->budget->cancelled); i++)
-		poll(NULL, 0, 10);
-	n_waiting--;
-	n_cancelled += atomic_load(&req->budget->cancelled) != 0;
-	buf__text(&resp->body, "slow");
-}
-
-/* Until told to come back: it does not look at its budget. */
-static _Atomic bool come_back;
-static void deaf(void *ctx, const struct http_request *req, struct http_response *resp)
-{
-	(void)ctx;
-	n_waiting++;
-	for (int i = 0; i < 2000 && !come_back; i++)
-		poll(NULL, 0, 10);
-	n_waiting--;
-	if (atomic_load(&req->budget->cancelled))
-		http_response__problem(resp, 499, "cancelled");
-}
-
-#define MAX_CONNECTIONS 32
-#define MEMORY		((size_t)1 << 20)
-#define FILE_BYTES	((size_t)3 << 20)
-
-/* How much came, and whether it is what test_file_body() sends. */
-static void file_body(void *ctx, const struct http_request *req, struct http_response *resp)
-{
-	static uint8_t content[FILE_BYTES];
-	const struct http_file *f = req->file;
-	size_t right = 0;
-
-	(void)ctx;
-	assert_non_null(f);
-	assert_int_equal(req->body.n, 0);
-	if (f->error) {
-		http_response__problem(resp, http__status_of(f->error), "%d", f->error);
-		return;
-	}
-	assert_int_equal(pread(f->fd, content, sizeof(content), 0), (ssize_t)f->n);
-	while (right < f->n && content[right] == (uint8_t)(right % 251))
-		right++;
-	buf__printf(&resp->body, "%zu:%zu", (size_t)f->n, right);
-}
-
-static void long_answer(void *ctx, const struct http_request *req, struct http_response *resp)
-{
-	size_t n = http_request__param(req, "more").n ? MEMORY + 1 : MEMORY;
-
-	(void)ctx;
-	while (n-- > 0)
-		buf__byte(&resp->body, 'x');
-}
-
-static int set_up(void **state)
-{
-	static const char *const file_params[] = { "right", NULL };
-	const struct http_route rows[] = {
-		{ .pattern = "/quick", .handler = quick, .quick = true },
-		{ .pattern = "/echo", .role = HTTP_ROLE_READ, .handler = echo },
-		{ .method = HTTP_POST, .pattern = "/echo", .role = HTTP_ROLE_READ, .handler = echo, .max_body = 1000 },
-		{ .method = HTTP_POST, .pattern = "/admin", .role = HTTP_ROLE_ADMIN, .handler = echo },
-		{ .method = HTTP_POST, .pattern = "/control", .role = HTTP_ROLE_READ, .handler = echo },
-		{ .pattern = "/slow", .role = HTTP_ROLE_READ, .handler = slow },
-		{ .pattern = "/control", .role = HTTP_ROLE_READ, .handler = echo, .control = true },
-		{ .pattern = "/long", .role = HTTP_ROLE_READ, .handler = long_answer },
-		{ .method = HTTP_POST,
-		  .pattern = "/file",
-		  .role = HTTP_ROLE_WRITE,
-		  .handler = file_body,
-		  .params = file_params,
-		  .max_body = FILE_BYTES,
-		  .to_file = true },
-		{ .method = HTTP_POST,
-		  .pattern = "/admin_file",
-		  .role = HTTP_ROLE_ADMIN,
-		  .handler = file_body,
-		  .max_body = FILE_BYTES,
-		  .to_file = true },
-		{ .pattern = "/deaf", .role = HTTP_ROLE_READ, .handler = deaf },
-	};
-	static char unix_address[80];
-	const char *addresses[] = { "127.0.0.1:0", unix_address };
-	struct dcm_error err = DCM_ERROR_INIT;
-
-	(void)state;
-	snprintf(socket_path, sizeof(socket_path), "/tmp/decima-test-%d.sock", (int)getpid());
-	snprintf(unix_address, sizeof(unix_address), "unix:%s", socket_path);
-	assert_int_equal(stats__new(NULL, &stats), 0);
-	routes = http_routes__new();
-	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++)
-		assert_int_equal(http_routes__add(routes, &rows[i]), 0);
-	assert_int_equal(listener__new(&(struct listener_options){ .addresses = addresses,
-								   .n_addresses = 2,
-								   .rules = &rules,
-								   .max_connections = MAX_CONNECTIONS,
-								   .n_workers = 2,
-								   .max_waiting = 2,
-								   .bodies_max_bytes = 1500,
-								   .body_dir = "/tmp",
-								   .request_max_bytes = MEMORY,
-								   .header_timeout_ns = 1500000000,
-								   .body_timeout_ns = 1500000000 },
-				       routes, &quiet, stats, &listener, &err),
-			 0);
-	assert_int_equal(listener__start(listener, &err), 0);
-	port = listener__port(listener, 0);
-	snprintf(url, sizeof(url), "http://127.0.0.1:%u", port);
-	return 0;
-}
-
-static int tear_down(void **state)
-{
-	(void)state;
-	listener__free(listener);
-	http_routes__free(routes);
-	stats__free(stats);
-	return access(socket_path, F_OK) == 0; /* the socket is gone */
-}
-
-static int connect_to(void)
-{
-	struct sockaddr_in sin = { .sin_family = AF_INET,
-				   .sin_port = htons(port),
-				   .sin_addr.s_addr = htonl(INADDR_LOOPBACK) };
-	int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
-
-	assert_int_equal(connect(fd, (struct sockaddr *)&sin, sizeof(sin)), 0);
-	return fd;
-}
 
 static void send_text(int fd, const char *text)
 {
@@ -237,7 +79,7 @@ static void read_rest(int fd, const char *head, int status)
 static int raw(const char *request)
 {
 	char head[8192];
-	int fd = connect_to(), status;
+	int fd = listening_connect(), status;
 
 	send_text(fd, request);
 	status = read_head(fd, head, sizeof(head));
@@ -263,7 +105,7 @@ static int call(const char *path, enum http_method method, const char *body, cha
 	char full[128];
 	int status;
 
-	snprintf(full, sizeof(full), "%s%s", url, path);
+	snprintf(full, sizeof(full), "%s%s", served.url, path);
 	assert_int_equal(http_client__call(&(struct http_call){ .url = full,
 								.method = method,
 								.body = body,
@@ -301,7 +143,7 @@ static void test_get(void **state)
 	char full[128];
 
 	(void)state;
-	snprintf(full, sizeof(full), "%s/quick", url);
+	snprintf(full, sizeof(full), "%s/quick", served.url);
 	request.url = full;
 	assert_int_equal(http_client__get(&request, &answer, &err), 0);
 	assert_int_equal(answer.status, 200);
@@ -321,7 +163,7 @@ static void ask_as_admin(void)
 	struct http_response r = { 0 };
 	char full[128];
 
-	snprintf(full, sizeof(full), "unix:%s:/echo", socket_path);
+	snprintf(full, sizeof(full), "unix:%s:/echo", served.socket_path);
 	assert_int_equal(http_client__call(&(struct http_call){ .url = full,
 								.timeout_ns = INT64_C(5000000000),
 								.max_bytes = 4096 },
@@ -339,7 +181,7 @@ static void test_unix_is_admin(void **state)
 
 static double n_refused(void)
 {
-	return stats__value(stats, "decima_http_refused_total", STATS_NO_LABELS);
+	return stats__value(served.stats, "decima_http_refused_total", STATS_NO_LABELS);
 }
 
 static unsigned n_closed(const int *fds, unsigned n)
@@ -358,7 +200,7 @@ static unsigned n_closed(const int *fds, unsigned n)
  */
 static void test_more_connections_than_there_may_be(void **state)
 {
-	enum { N = MAX_CONNECTIONS + 40 };
+	enum { N = LISTENING_CONNECTIONS + 40 };
 	static const char get[] = "GET /quick HTTP/1.1\r\nHost: localhost\r\n\r\n";
 	const double before = n_refused();
 	int fds[N];
@@ -366,7 +208,7 @@ static void test_more_connections_than_there_may_be(void **state)
 	(void)state;
 	for (int round = 0; round < 10; round++) {
 		for (int i = 0; i < N; i++)
-			fds[i] = connect_to();
+			fds[i] = listening_connect();
 		while (n_closed(fds, N) < 40)
 			poll(NULL, 0, 1);
 		ask_as_admin();
@@ -376,7 +218,7 @@ static void test_more_connections_than_there_may_be(void **state)
 	assert_true(n_refused() - before >= 10 * 40);
 	/* The server hears of the last ones a moment later. */
 	for (int status = 0; status != 200; close(fds[0])) {
-		fds[0] = connect_to();
+		fds[0] = listening_connect();
 		send(fds[0], get, sizeof(get) - 1, MSG_NOSIGNAL);
 		status = read_status(fds[0]);
 	}
@@ -447,7 +289,7 @@ static void test_refused_by_libmicrohttpd(void **state)
 		 "GET /quick HTTP/1.1\r\nHost: localhost\r\nX-A: %069000d\r\n", 0);
 	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
 		double before = n_refused();
-		int fd = connect_to();
+		int fd = listening_connect();
 
 		send_text(fd, cases[i].request);
 		assert_int_equal(read_status(fd), cases[i].status);
@@ -511,7 +353,7 @@ static void test_body_refused_by_its_head(void **state)
 /* Who asks before sending is told to, when the body is taken. */
 static void test_expect_continue(void **state)
 {
-	int fd = connect_to();
+	int fd = listening_connect();
 
 	(void)state;
 	send_text(fd, "POST /echo HTTP/1.1\r\nHost: localhost\r\nContent-Length: 3\r\nExpect: "
@@ -540,7 +382,7 @@ static void test_bodies_together(void **state)
 {
 	static const char one[] =
 		"POST /echo HTTP/1.1\r\nHost: localhost\r\nContent-Length: 1000\r\n\r\n";
-	int fd = connect_to(), other = connect_to();
+	int fd = listening_connect(), other = listening_connect();
 	char body[1001];
 
 	(void)state;
@@ -561,7 +403,7 @@ static void test_bodies_together(void **state)
 static void test_refusal_keeps_connection(void **state)
 {
 	char answer[32] = "";
-	int fd = connect_to();
+	int fd = listening_connect();
 
 	(void)state;
 	send_text(fd, "GET /nothing HTTP/1.1\r\nHost: localhost\r\n\r\n"
@@ -588,7 +430,7 @@ static void test_long_answer(void **state)
 /* n bytes as file_body() expects them; its status, and what it said. */
 static int send_body(size_t n, char *answer, size_t cap)
 {
-	static char content[FILE_BYTES + 1];
+	static char content[LISTENING_FILE_BYTES + 1];
 	struct dcm_error err = DCM_ERROR_INIT;
 	struct http_response r = { 0 };
 	char path[] = "/tmp/decima-body-XXXXXX", full[128];
@@ -598,7 +440,7 @@ static int send_body(size_t n, char *answer, size_t cap)
 		content[i] = (char)(i % 251);
 	unlink(path);
 	assert_int_equal(write(fd, content, n), (ssize_t)n);
-	snprintf(full, sizeof(full), "%s/file", url);
+	snprintf(full, sizeof(full), "%s/file", served.url);
 	if (http_client__call(&(struct http_call){ .method = HTTP_POST,
 						   .url = full,
 						   .file = &(struct http_file){ .fd = fd, .n = n },
@@ -616,8 +458,9 @@ static int send_body(size_t n, char *answer, size_t cap)
 /* Larger than what is written at once, and than a body in memory may be. */
 static void test_file_body(void **state)
 {
-	static const size_t sizes[] = { 0,	   1, 5000, (1 << 20) - 1, 1 << 20, (5 << 19) + 7,
-					FILE_BYTES };
+	static const size_t sizes[] = {
+		0, 1, 5000, (1 << 20) - 1, 1 << 20, (5 << 19) + 7, LISTENING_FILE_BYTES
+	};
 	char answer[256], want[64];
 
 	(void)state;
@@ -626,7 +469,7 @@ static void test_file_body(void **state)
 		snprintf(want, sizeof(want), "%zu:%zu", sizes[i], sizes[i]);
 		assert_string_equal(answer, want);
 	}
-	assert_int_equal(send_body(FILE_BYTES + 1, answer, sizeof(answer)), 413);
+	assert_int_equal(send_body(LISTENING_FILE_BYTES + 1, answer, sizeof(answer)), 413);
 }
 
 /* Who may not send it, or too much of it, hears so before anything was sent. */
@@ -637,7 +480,7 @@ static void test_file_body_is_refused_early(void **state)
 	char too_long[64], answer[64];
 
 	(void)state;
-	snprintf(too_long, sizeof(too_long), "Content-Length: %zu", FILE_BYTES + 1);
+	snprintf(too_long, sizeof(too_long), "Content-Length: %zu", LISTENING_FILE_BYTES + 1);
 	assert_int_equal(post_head("/file", too_long), 413);
 	for (size_t i = 0; i < sizeof(lengths) / sizeof(lengths[0]); i++) {
 		assert_int_equal(post_head("/admin_file", lengths[i]), 403);
@@ -652,7 +495,7 @@ static void test_file_body_in_chunks(void **state)
 {
 	static char chunk[65536 + 16];
 	const size_t n = 7;
-	int fd = connect_to();
+	int fd = listening_connect();
 
 	(void)state;
 	memcpy(chunk, "10000\r\n", n);
@@ -660,7 +503,7 @@ static void test_file_body_in_chunks(void **state)
 	memcpy(chunk + n + 65536, "\r\n", 2);
 	send_text(fd,
 		  "POST /file HTTP/1.1\r\nHost: localhost\r\nTransfer-Encoding: chunked\r\n\r\n");
-	for (size_t sent = 0; sent <= FILE_BYTES; sent += 65536)
+	for (size_t sent = 0; sent <= LISTENING_FILE_BYTES; sent += 65536)
 		assert_int_equal(send(fd, chunk, n + 65538, MSG_NOSIGNAL), (ssize_t)(n + 65538));
 	send_text(fd, "0\r\n\r\n");
 	assert_int_equal(read_status(fd), 413);
@@ -677,7 +520,7 @@ static void test_file_bodies_at_once(void **state)
 
 	(void)state;
 	for (size_t i = 0; i < 4; i++) {
-		fds[i] = connect_to();
+		fds[i] = listening_connect();
 		send_text(fds[i], head);
 	}
 	for (int i = 0; i < 100 && status != 503; i++) {
@@ -699,7 +542,7 @@ static void test_file_bodies_at_once(void **state)
 /* A body that never comes is cut off. */
 static void test_slow_body(void **state)
 {
-	int fd = connect_to();
+	int fd = listening_connect();
 
 	(void)state;
 	send_text(fd, "POST /echo HTTP/1.1\r\nHost: localhost\r\nContent-Length: 10\r\n\r\nab");
@@ -714,13 +557,6 @@ static void *ask_slow(void *ctx)
 	return NULL;
 }
 
-static void wait_for(_Atomic int *n, int want)
-{
-	for (int i = 0; i < 500 && *n != want; i++)
-		poll(NULL, 0, 10);
-	assert_int_equal(*n, want);
-}
-
 /*
  * Both workers busy and two waiting: health answers at once, the next question is told to come
  * back.
@@ -730,12 +566,12 @@ static void test_busy(void **state)
 	int fds[4];
 
 	(void)state;
-	n_cancelled = 0;
+	served.n_cancelled = 0;
 	for (int i = 0; i < 4; i++) {
-		fds[i] = connect_to();
+		fds[i] = listening_connect();
 		send_text(fds[i], "GET /slow HTTP/1.1\r\nHost: localhost\r\n\r\n");
 		if (i < 2)
-			wait_for(&n_waiting, i + 1);
+			listening_wait(&served.n_waiting, i + 1);
 		else
 			poll(NULL, 0, 50);
 	}
@@ -746,19 +582,19 @@ static void test_busy(void **state)
 	/* Clients that hang up cancel their questions. */
 	for (int i = 0; i < 4; i++)
 		close(fds[i]);
-	wait_for(&n_cancelled, 4);
+	listening_wait(&served.n_cancelled, 4);
 	assert_int_equal(call("/echo", HTTP_GET, NULL, NULL, 0), 200);
 }
 
 static int ask_deaf(const char *version)
 {
-	int fd = connect_to();
+	int fd = listening_connect();
 	char text[80];
 
-	come_back = false;
+	served.come_back = false;
 	snprintf(text, sizeof(text), "GET /deaf %s\r\nHost: localhost\r\n\r\n", version);
 	send_text(fd, text);
-	wait_for(&n_waiting, 1);
+	listening_wait(&served.n_waiting, 1);
 	return fd;
 }
 
@@ -774,7 +610,7 @@ static void test_half_close(void **state)
 	assert_int_equal(shutdown(fd, SHUT_WR), 0);
 	assert_int_equal(read_status(fd), 100);
 	assert_int_equal(read_status(fd), 100);
-	come_back = true;
+	served.come_back = true;
 	assert_int_equal(read_status(fd), 200);
 	close(fd);
 }
@@ -787,7 +623,7 @@ static void test_half_close_of_http_1_0(void **state)
 	(void)state;
 	assert_int_equal(shutdown(fd, SHUT_WR), 0);
 	poll(NULL, 0, 1000);
-	come_back = true;
+	served.come_back = true;
 	assert_int_equal(read_status(fd), 200);
 	close(fd);
 }
@@ -795,16 +631,16 @@ static void test_half_close_of_http_1_0(void **state)
 /* One that goes after it had half-closed, and had answered that it was there. */
 static void test_departure_after_half_close(void **state)
 {
-	int fd = connect_to();
+	int fd = listening_connect();
 
 	(void)state;
-	n_cancelled = 0;
+	served.n_cancelled = 0;
 	send_text(fd, "GET /slow HTTP/1.1\r\nHost: localhost\r\n\r\n");
-	wait_for(&n_waiting, 1);
+	listening_wait(&served.n_waiting, 1);
 	assert_int_equal(shutdown(fd, SHUT_WR), 0);
 	assert_int_equal(read_status(fd), 100);
 	close(fd);
-	wait_for(&n_cancelled, 1);
+	listening_wait(&served.n_cancelled, 1);
 }
 
 /* A unix socket tells half and whole apart by itself. */
@@ -814,14 +650,14 @@ static void test_half_close_of_a_unix_socket(void **state)
 	int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
 
 	(void)state;
-	snprintf(sun.sun_path, sizeof(sun.sun_path), "%s", socket_path);
+	snprintf(sun.sun_path, sizeof(sun.sun_path), "%s", served.socket_path);
 	assert_int_equal(connect(fd, (struct sockaddr *)&sun, sizeof(sun)), 0);
-	come_back = false;
+	served.come_back = false;
 	send_text(fd, "GET /deaf HTTP/1.1\r\nHost: localhost\r\n\r\n");
-	wait_for(&n_waiting, 1);
+	listening_wait(&served.n_waiting, 1);
 	assert_int_equal(shutdown(fd, SHUT_WR), 0);
 	poll(NULL, 0, 1000);
-	come_back = true;
+	served.come_back = true;
 	assert_int_equal(read_status(fd), 200);
 	close(fd);
 }
@@ -832,12 +668,12 @@ static void test_stop_with_question(void **state)
 	pthread_t thread;
 
 	(void)state;
-	n_cancelled = 0;
+	served.n_cancelled = 0;
 	assert_int_equal(pthread_create(&thread, NULL, ask_slow, NULL), 0);
-	wait_for(&n_waiting, 1);
-	assert_int_equal(listener__stop(listener, clock__mono(&clock__system)), 0);
+	listening_wait(&served.n_waiting, 1);
+	assert_int_equal(listener__stop(served.listener, clock__mono(&clock__system)), 0);
 	pthread_join(thread, NULL);
-	assert_int_equal(n_cancelled, 1);
+	assert_int_equal(served.n_cancelled, 1);
 }
 
 /*
@@ -849,19 +685,19 @@ static void test_stop_with_a_handler_that_hangs(void **state)
 	int fd = ask_deaf("HTTP/1.1");
 
 	(void)state;
-	assert_int_equal(listener__stop(listener, clock__mono(&clock__system)), -ETIMEDOUT);
-	assert_int_equal(n_waiting, 1);
+	assert_int_equal(listener__stop(served.listener, clock__mono(&clock__system)), -ETIMEDOUT);
+	assert_int_equal(served.n_waiting, 1);
 	assert_int_equal(read_status(fd), 0);
-	assert_int_equal(listener__stop(listener, 0), -ETIMEDOUT);
-	come_back = true;
-	wait_for(&n_waiting, 0);
-	assert_int_equal(listener__stop(listener, 0), 0);
+	assert_int_equal(listener__stop(served.listener, 0), -ETIMEDOUT);
+	served.come_back = true;
+	listening_wait(&served.n_waiting, 0);
+	assert_int_equal(listener__stop(served.listener, 0), 0);
 	close(fd);
 }
 
 static int start_again(void **state)
 {
-	return tear_down(state) || set_up(state);
+	return listening_end(state) || listening_begin(state);
 }
 
 static void test_refusals(void **state)
@@ -870,18 +706,18 @@ static void test_refusals(void **state)
 	struct listener *other = NULL;
 	char address[80];
 	const char *addresses[] = { address };
-	const struct listener_options o = { .addresses = addresses, .n_addresses = 1, .rules = &rules };
+	const struct listener_options o = { .addresses = addresses, .n_addresses = 1, .rules = &served_rules };
 
 	(void)state;
-	snprintf(address, sizeof(address), "127.0.0.1:%u", port);
-	assert_int_equal(listener__new(&o, routes, &quiet, NULL, &other, &err), -EADDRINUSE);
+	snprintf(address, sizeof(address), "127.0.0.1:%u", served.port);
+	assert_int_equal(listener__new(&o, served.routes, &served_quiet, NULL, &other, &err), -EADDRINUSE);
 	assert_non_null(strstr(err.text, "in use"));
-	snprintf(address, sizeof(address), "unix:%s", socket_path);
-	assert_int_equal(listener__new(&o, routes, &quiet, NULL, &other, &err), -EADDRINUSE);
+	snprintf(address, sizeof(address), "unix:%s", served.socket_path);
+	assert_int_equal(listener__new(&o, served.routes, &served_quiet, NULL, &other, &err), -EADDRINUSE);
 	snprintf(address, sizeof(address), "nonsense");
-	assert_int_equal(listener__new(&o, routes, &quiet, NULL, &other, &err), -EINVAL);
+	assert_int_equal(listener__new(&o, served.routes, &served_quiet, NULL, &other, &err), -EINVAL);
 	snprintf(address, sizeof(address), "127.0.0.1:99999");
-	assert_int_equal(listener__new(&o, routes, &quiet, NULL, &other, &err), -EINVAL);
+	assert_int_equal(listener__new(&o, served.routes, &served_quiet, NULL, &other, &err), -EINVAL);
 }
 
 /* How often the accepter looks goes by what the busiest connection is at. */
@@ -889,23 +725,34 @@ static void test_load(void **state)
 {
 	static const enum conn_phase busy[] = { CONN_BODY, CONN_WORK, CONN_ANSWER };
 	struct conns s;
+	const struct access_peer peer = { .uid = 0 };
 	struct conn *one, *two;
 
 	(void)state;
 	conns__init(&s);
 	assert_int_equal(conns__load(&s), CONNS_NONE);
-	one = conns__add(&s, -1, 0);
-	two = conns__add(&s, -1, 0);
+	assert_non_null(conns__add(&s, 1000, &peer, 0));
+	/* Its descriptor was closed without a word, and another one has its number. */
+	one = conns__add(&s, 1000, &peer, 0);
+	two = conns__add(&s, 1001, &peer, 0);
 	assert_true(one && two);
+	assert_int_equal(conns__n(&s), 2);
+	assert_ptr_equal(conns__begin(&s, 1000, 0), one);
+	assert_null(conns__begin(&s, 1000, 0));
+	assert_ptr_equal(conns__begin(&s, 1001, 0), two);
 	assert_int_equal(conns__load(&s), CONNS_WAITING);
 	for (size_t i = 0; i < sizeof(busy) / sizeof(*busy); i++) {
-		conns__enter(&s, i % 2 ? one : two, busy[i], 0, NULL);
+		conns__enter(i % 2 ? one : two, busy[i], 0, NULL);
 		assert_int_equal(conns__load(&s), CONNS_BUSY);
-		conns__enter(&s, i % 2 ? one : two, CONN_HEAD, 0, NULL);
+		conns__enter(i % 2 ? one : two, CONN_HEAD, INT64_MAX, NULL);
 		assert_int_equal(conns__load(&s), CONNS_WAITING);
 	}
-	conns__remove(&s, one);
-	conns__remove(&s, two);
+	/* One that never begins is given up, by a tick. */
+	assert_non_null(conns__add(&s, 1002, &peer, 1));
+	assert_int_equal(conns__tick(&s, 2), 0);
+	assert_int_equal(conns__n(&s), 2);
+	conns__remove(one);
+	conns__remove(two);
 	assert_int_equal(conns__load(&s), CONNS_NONE);
 	conns__fini(&s);
 }
@@ -943,5 +790,5 @@ int main(void)
 		cmocka_unit_test(test_stop_with_a_handler_that_hangs),
 	};
 
-	return cmocka_run_group_tests_name("listener", tests, set_up, tear_down);
+	return cmocka_run_group_tests_name("listener", tests, listening_begin, listening_end);
 }

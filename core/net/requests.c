@@ -1,0 +1,358 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * core/net/requests.c - admission, bodies, lanes
+ *
+ * Memory for a body of a known length is set aside before it comes; of an unknown one, as it comes.
+ */
+#include "core/net/requests.h"
+
+#include <errno.h>
+#include <inttypes.h>
+
+#include "core/base/clock.h"
+#include "core/base/str.h"
+
+enum {
+	MAX_FILES = 4,
+	FILES_RETRY_S = 5,
+	N_PUSHERS = 4, /* each waits for a store meanwhile */
+	STEP_BYTES = 64 << 10
+};
+
+static int64_t now_ns(void)
+{
+	return clock__mono(&clock__system);
+}
+
+static void run_handler(struct requests *r, struct exchange *x)
+{
+	x->request.body = buf__view(&x->body);
+	http_routes__dispatch(r->routes, &x->request, &x->response);
+	exchange__tag(x);
+	exchange__pack(x);
+	stats__counter_add(r->n_handled, 1);
+}
+
+static void note_refusal(struct requests *r, const struct exchange *x)
+{
+	if (x->response.status >= 400)
+		stats__counter_add(r->n_refused, 1);
+}
+
+static void run_in_lane(void *ctx, struct exchange *x)
+{
+	if (x->request.file)
+		exchange__write(x);
+	if (x->writes)
+		return;
+	run_handler(ctx, x);
+	note_refusal(ctx, x);
+}
+
+/* On the thread of a lane. */
+static void after_lane(void *ctx, struct exchange *x)
+{
+	(void)ctx;
+	x->answered = !x->writes;
+	x->carrier->hand_back(x);
+}
+
+/* ------------------------------------------------------------------------------------------------
+ * Memory for bodies
+ */
+
+static bool reserve(struct requests *r, struct exchange *x, uint64_t n)
+{
+	bool room;
+
+	pthread_mutex_lock(&r->lock);
+	room = n <= r->o->bodies_max_bytes - r->reserved;
+	if (room)
+		r->reserved += n;
+	pthread_mutex_unlock(&r->lock);
+	x->reserved += room ? n : 0;
+	return room;
+}
+
+static void refuse_memory(struct exchange *x)
+{
+	http_response__header(&x->response, "Retry-After", "1");
+	http_response__problem(&x->response, 503,
+			       "other requests' bodies take the memory; try again in a second");
+}
+
+/* Sets memory aside for a body that is on its way; false: the response says why not. */
+static bool admit_memory(struct requests *r, struct exchange *x, const struct http_route *route)
+{
+	bool said = x->body_bytes != EXCHANGE_UNSAID;
+	uint64_t n = said ? x->body_bytes : route->max_body;
+
+	x->max_body = route->max_body;
+	/* It may have none after all. */
+	if (!said && x->answers_early)
+		return true;
+	if (route->max_body == 0) {
+		http_response__problem(&x->response, 413,
+				       "%s takes no body; send the request without one", route->pattern);
+		return false;
+	}
+	if (n > route->max_body) {
+		http_response__problem(&x->response, 413,
+				       "the body has %" PRIu64
+				       " bytes, and %s takes at most %" PRIu64,
+				       n, route->pattern, route->max_body);
+		return false;
+	}
+	if (reserve(r, x, said || n < STEP_BYTES ? n : STEP_BYTES))
+		return true;
+	refuse_memory(x);
+	return false;
+}
+
+/* Makes a file for a body that is on its way; false: the response, mostly the handler's, says why not. */
+static bool admit_file(struct requests *r, struct exchange *x, const struct http_route *route)
+{
+	bool room;
+
+	pthread_mutex_lock(&r->lock);
+	room = r->n_files < MAX_FILES;
+	r->n_files += room;
+	pthread_mutex_unlock(&r->lock);
+	if (!room) {
+		http_response__header(&x->response, "Retry-After", "%d", FILES_RETRY_S);
+		http_response__problem(&x->response, 503,
+				       "%d files are being sent already; try again in a moment",
+				       MAX_FILES);
+		return false;
+	}
+	x->has_file_place = true;
+	exchange__begin_file(x, r->o->body_dir, route->max_body);
+	if (x->file.error)
+		run_handler(r, x);
+	return !x->file.error;
+}
+
+/*
+ * Whoever may not send the body, or sends too large a one, hears so before he does. Requests without a
+ * body are refused by requests__complete(), so that their connections stay; but an empty file is one.
+ */
+static bool admit_body(struct requests *r, struct exchange *x)
+{
+	const struct http_route *route = http_routes__find(r->routes, x->request.method, x->request.path);
+
+	if (x->body_bytes == 0 && !(route && route->to_file))
+		return true;
+	route = http_routes__admit(r->routes, &x->request, &x->response);
+	if (route && route->to_file)
+		return admit_file(r, x, route);
+	return route && admit_memory(r, x, route);
+}
+
+/* Cuts the base path off; false: it alone was asked for, and pages know their place by the slash behind it. */
+static bool cut_base(const struct requests *r, struct exchange *x)
+{
+	struct dcm_str base = str__of(r->o->base_path), *path = &x->request.path;
+
+	if (base.n == 0 || !str__starts(*path, base))
+		return true;
+	if (path->n == base.n) {
+		http_response__header(&x->response, "Location", "%s/", r->o->base_path);
+		x->response.status = 308;
+		return false;
+	}
+	if (path->p[base.n] == '/') {
+		path->p += base.n;
+		path->n -= base.n;
+	}
+	return true;
+}
+
+bool requests__head(struct requests *r, struct exchange *x, const struct access_peer *peer,
+		    struct dcm_str method)
+{
+	if (exchange__read_head(x, method) && cut_base(r, x) &&
+	    access__check(r->o->rules, peer, &x->request, &x->response) && admit_body(r, x))
+		return true;
+	x->answered = true;
+	note_refusal(r, x);
+	return false;
+}
+
+/* ------------------------------------------------------------------------------------------------
+ * Bodies
+ */
+
+/* A piece of one that goes into a file. When there is enough in memory, a lane writes it. */
+static bool take_for_file(struct requests *r, struct exchange *x, const char *data, size_t n)
+{
+	x->writes = !exchange__take(x, data, n);
+	if (x->writes && lanes__give(r->lanes, LANE_FILES, x))
+		return false;
+	/* The answer has to wait for the rest, which is thrown away. */
+	if (x->writes)
+		x->file.error = -EAGAIN;
+	x->writes = false;
+	return true;
+}
+
+/* In whole steps, but no more than the route takes. */
+static bool make_room(struct requests *r, struct exchange *x, uint64_t want)
+{
+	uint64_t whole = (want + STEP_BYTES - 1) / STEP_BYTES * STEP_BYTES;
+
+	if (want <= x->reserved)
+		return true;
+	return reserve(r, x, (whole < x->max_body ? whole : x->max_body) - x->reserved);
+}
+
+bool requests__data(struct requests *r, struct exchange *x, const char *data, size_t n)
+{
+	uint64_t want = x->body.n + n;
+
+	if (x->request.file)
+		return take_for_file(r, x, data, n);
+	if (x->body.error)
+		return true;
+	if (want > x->max_body)
+		x->body.error = -EFBIG;
+	else if (!make_room(r, x, want))
+		x->body.error = -EAGAIN;
+	else
+		buf__append(&x->body, data, n);
+	return true;
+}
+
+bool requests__is_hopeless(const struct exchange *x)
+{
+	return x->body.error || x->file.error;
+}
+
+/* ------------------------------------------------------------------------------------------------
+ * Handlers
+ */
+
+static enum lane lane_of(const struct exchange *x, const struct http_route *route)
+{
+	return x->request.file	   ? LANE_FILES
+	       : route->control	   ? LANE_CONTROL
+	       : route->push	   ? LANE_PUSHES
+	       : route->takes_time ? LANE_TIME
+				   : LANE_QUESTIONS;
+}
+
+static void refuse_body(struct exchange *x, const struct http_route *route)
+{
+	if (x->body.error == -EFBIG)
+		http_response__problem(&x->response, 413,
+				       "the body has more than the %" PRIu64 " bytes that %s takes",
+				       x->max_body, route->pattern);
+	else if (x->body.error == -EAGAIN)
+		refuse_memory(x);
+	else
+		http_response__problem(&x->response, 503, "out of memory for the body; try again later");
+}
+
+static void refuse_turn(struct requests *r, struct exchange *x)
+{
+	http_response__header(&x->response, "Retry-After", "1");
+	if (r->stopping)
+		http_response__problem(&x->response, 503,
+				       "decima is stopping; ask it again when it is back");
+	else
+		http_response__problem(&x->response, 503,
+				       "%u requests wait already; try again in a second",
+				       r->o->max_waiting);
+}
+
+bool requests__complete(struct requests *r, struct exchange *x)
+{
+	const struct http_route *route = http_routes__find(r->routes, x->request.method, x->request.path);
+
+	x->budget.deadline_mono_ns = now_ns() + r->o->request_timeout_ns;
+	x->budget.max_bytes = r->o->request_max_bytes;
+	x->response.body.limit = r->o->request_max_bytes;
+	if (x->body.error)
+		refuse_body(x, route);
+	else if (!route || route->quick)
+		run_handler(r, x);
+	else if (lanes__give(r->lanes, lane_of(x, route), x))
+		return true;
+	else
+		refuse_turn(r, x);
+	x->answered = true;
+	note_refusal(r, x);
+	return false;
+}
+
+void requests__end(struct requests *r, struct exchange *x)
+{
+	if (!x)
+		return;
+	pthread_mutex_lock(&r->lock);
+	r->reserved -= x->reserved;
+	r->n_files -= x->has_file_place;
+	pthread_mutex_unlock(&r->lock);
+	exchange__free(x);
+}
+
+/* ------------------------------------------------------------------------------------------------
+ * Life
+ */
+
+void requests__init(struct requests *r, const struct listener_options *o,
+		    const struct http_routes *routes, const struct log *log, struct stats *stats)
+{
+	*r = (struct requests){ .o = o, .routes = routes, .log = log };
+	pthread_mutex_init(&r->lock, NULL);
+	if (!stats)
+		return;
+	r->n_handled = stats__counter(stats, "decima_http_requests_total",
+				      "Requests that reached a handler.", STATS_NO_LABELS);
+	r->n_refused = stats__counter(stats, "decima_http_refused_total",
+				      "Requests and connections answered with an error or closed.",
+				      STATS_NO_LABELS);
+}
+
+int requests__start(struct requests *r, struct dcm_error *err)
+{
+	return lanes__new(
+		&(struct lanes_config){
+			.n_threads = { [LANE_QUESTIONS] = r->o->n_workers, [LANE_PUSHES] = N_PUSHERS, [LANE_CONTROL] = 1, [LANE_FILES] = 1, [LANE_TIME] = 2 },
+			.max_waiting = r->o->max_waiting,
+			.handle = run_in_lane,
+			.done = after_lane,
+			.ctx = r },
+		&r->lanes, err);
+}
+
+static void name_stuck(void *ctx, const struct exchange *x)
+{
+	struct requests *r = ctx;
+	const struct http_route *route = http_routes__find(r->routes, x->request.method, x->request.path);
+
+	log__line(r->log, DCM_LOG_WARNING, "server",
+		  "a request to %s has not come back, though it was cancelled; it is left behind",
+		  route ? route->pattern : "nowhere");
+}
+
+int requests__stop(struct requests *r, int64_t deadline_mono_ns)
+{
+	bool again = r->stopping;
+
+	r->stopping = true;
+	if (!r->lanes || lanes__stop(r->lanes, deadline_mono_ns) == 0)
+		return 0;
+	if (!again)
+		lanes__each(r->lanes, name_stuck, r);
+	return -ETIMEDOUT;
+}
+
+void requests__fini(struct requests *r, struct stats *stats)
+{
+	if (stats) {
+		stats__unregister(stats, r->n_handled);
+		stats__unregister(stats, r->n_refused);
+	}
+	lanes__free(r->lanes);
+	pthread_mutex_destroy(&r->lock);
+}
