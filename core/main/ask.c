@@ -27,13 +27,17 @@
 
 const struct args_option ask__options[] = {
 	{ "url", 0, ARGS_TEXT, "URL", NULL, false,
-	  "daemon to ask: http://HOST:PORT or unix:/PATH (default $DECIMA_URL, else "
+	  "daemon to ask: http://HOST:PORT, https://HOST:PORT or unix:/PATH (default $DECIMA_URL, "
+	  "else "
 	  "http://127.0.0.1:7070)" },
 	{ "data", 0, ARGS_DIR, "DIR", NULL, false,
 	  "answer from the directory of a store, or of a daemon's data, without asking a daemon, "
 	  "while one writes there too ($DECIMA_PLUGIN_PATH says where plugins are, if not where "
 	  "they were installed)" },
 	{ "token-file", 0, ARGS_FILE, "FILE", NULL, false, "file with the bearer token to send" },
+	{ "ca-file", 0, ARGS_FILE, "FILE", NULL, false,
+	  "PEM file of the authorities to trust, for https:// (default $DECIMA_CA_FILE, else the "
+	  "system's)" },
 	{ "timeout", 0, ARGS_TEXT, "D", NULL, false, "give up after this long (default 60s)" },
 	{ 0 },
 };
@@ -112,6 +116,7 @@ static int over_http(const struct args *a, enum http_method method, const struct
 {
 	const char *env = getenv("DECIMA_URL");
 	const char *base = args__get(a, "url", env && *env ? env : "http://127.0.0.1:7070");
+	const char *ca = getenv("DECIMA_CA_FILE");
 	struct buf url = { 0 }, token = { 0 };
 	int r;
 
@@ -130,15 +135,17 @@ static int over_http(const struct args *a, enum http_method method, const struct
 		r = url.error;
 	}
 	if (r == 0)
-		r = http_client__call(&(struct http_call){ .method = method,
-							   .url = (const char *)url.data,
-							   .bearer = (const char *)token.data,
-							   .file = q->file,
-							   .sent = q->sent,
-							   .ctx = q->sent_ctx,
-							   .timeout_ns = timeout_ns,
-							   .max_bytes = MAX_ANSWER_BYTES },
-				      ret, err);
+		r = http_client__call(
+			&(struct http_call){ .method = method,
+					     .url = (const char *)url.data,
+					     .bearer = (const char *)token.data,
+					     .ca_file = args__get(a, "ca-file", ca && *ca ? ca : NULL),
+					     .file = q->file,
+					     .sent = q->sent,
+					     .ctx = q->sent_ctx,
+					     .timeout_ns = timeout_ns,
+					     .max_bytes = MAX_ANSWER_BYTES },
+			ret, err);
 	buf__fini(&url);
 	buf__fini(&token);
 	return r;

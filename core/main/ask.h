@@ -9,7 +9,7 @@
 #include "core/main/args.h"
 #include "core/net/http.h"
 
-/* --url, --data, --token-file, --timeout: the options of every verb that asks. */
+/* --url, --data, --token-file, --ca-file, --timeout: the options of every verb that asks. */
 extern const struct args_option ask__options[];
 
 /* A URL's path and query under construction. */

@@ -84,12 +84,16 @@ static void check_data_dir(struct check *c, const struct plan *plan)
 }
 
 /* Does something at the address answer as a decima does? */
-static bool is_decima(const char *address)
+static bool is_decima(const char *address, bool tls)
 {
 	bool is_unix = strncmp(address, "unix:", 5) == 0;
 	const char *port = strrchr(address, ':');
 	struct dcm_http_answer answer = { .size = sizeof(answer) };
-	struct dcm_http_request request = { .size = sizeof(request), .timeout_ns = 5000000000 };
+	/* Who it says to be does not matter. */
+	struct dcm_http_request request = { .size = sizeof(request),
+					    .insecure = true,
+					    .timeout_ns = 5000000000 };
+	const char *scheme = tls ? "https" : "http";
 	char url[512];
 	bool is;
 
@@ -97,11 +101,11 @@ static bool is_decima(const char *address)
 	if (is_unix)
 		snprintf(url, sizeof(url), "%s:/-/healthy", address);
 	else if (port == address || strncmp(address, "0.0.0.0:", 8) == 0)
-		snprintf(url, sizeof(url), "http://127.0.0.1%s/-/healthy", port);
+		snprintf(url, sizeof(url), "%s://127.0.0.1%s/-/healthy", scheme, port);
 	else if (strncmp(address, "[::]:", 5) == 0)
-		snprintf(url, sizeof(url), "http://[::1]%s/-/healthy", port);
+		snprintf(url, sizeof(url), "%s://[::1]%s/-/healthy", scheme, port);
 	else
-		snprintf(url, sizeof(url), "http://%s/-/healthy", address);
+		snprintf(url, sizeof(url), "%s://%s/-/healthy", scheme, address);
 	request.url = url;
 	if (http_client__get(&request, &answer, NULL) < 0)
 		return false;
@@ -110,6 +114,23 @@ static bool is_decima(const char *address)
 	     answer.status == 421;
 	free(answer.data);
 	return is;
+}
+
+/* Certificate and key are read, as they would be at a start. */
+static void check_tls(struct check *c, const struct plan *plan)
+{
+	const struct tls_settings *s = &plan->main->server.tls;
+	const struct tls_server_options o = { .cert_file = s->cert_file,
+					      .key_file = s->key_file,
+					      .client_ca_file = s->client_ca_file };
+	struct log quiet = { .fd = -1, .level = -1 };
+	struct dcm_error err = DCM_ERROR_INIT;
+	struct tls_server *t = NULL;
+
+	if (*s->cert_file && tls_server__new(&o, &quiet, &t, &err) < 0)
+		problems__add(&c->problems, PROBLEM_ERROR,
+			      path__place(plan->tree->root, "server.tls"), "%s", err.text);
+	tls_server__free(t);
 }
 
 /* Binds and lets go: a port that a running decima holds is worth a warning, not a refusal. */
@@ -132,8 +153,9 @@ static void check_addresses(struct check *c, const struct plan *plan)
 		snprintf(path, sizeof(path), "server.listen[%u]", i);
 		if (r < 0)
 			problems__add(&c->problems,
-				      r == -EADDRINUSE && is_decima(listen[i]) ? PROBLEM_WARNING
-									       : PROBLEM_ERROR,
+				      r == -EADDRINUSE && is_decima(listen[i], *s->tls.cert_file)
+					      ? PROBLEM_WARNING
+					      : PROBLEM_ERROR,
 				      path__place(plan->tree->root, path), "%s", err.text);
 		listener__free(l);
 	}
@@ -147,6 +169,7 @@ static void check_machine(struct check *c, const struct plan *plan)
 {
 	struct dcm_error err = DCM_ERROR_INIT;
 
+	check_tls(c, plan);
 	check_addresses(c, plan);
 	check_plugins(c, plan, true);
 	if (plan->main->user)

@@ -50,6 +50,7 @@ struct daemon {
 	struct loader *loader;
 	struct graph *graph;
 	struct access_rules rules;
+	struct tls_server_options tls;
 	struct access_token *tokens;
 	struct http_routes *routes;
 	struct pages *pages;
@@ -248,13 +249,27 @@ static int make_rules(struct daemon *d, const struct server_settings *s, struct 
 	for (uint32_t i = 0; i < s->listen.n; i++)
 		local = local && (strncmp(listen[i], "unix:", 5) == 0 ||
 				  access__is_loopback(str__of(listen[i])));
-	d->rules = (struct access_rules){ .tokens = d->tokens,
-					  .n_tokens = s->tokens.n,
-					  .hosts = s->hosts.items,
-					  .n_hosts = s->hosts.n,
-					  .anonymous = access__anonymous(local, s->tokens.n > 0,
-									 s->insecure) };
+	d->rules = (struct access_rules){
+		.tokens = d->tokens,
+		.n_tokens = s->tokens.n,
+		.hosts = s->hosts.items,
+		.n_hosts = s->hosts.n,
+		.anonymous = access__anonymous(local, s->tokens.n > 0 || *s->tls.client_ca_file, s->insecure)
+	};
 	return 0;
+}
+
+/* The texts are the configuration's, which outlives the server. */
+static const struct tls_server_options *make_tls(struct daemon *d, const struct tls_settings *s)
+{
+	d->tls = (struct tls_server_options){
+		.cert_file = s->cert_file,
+		.key_file = s->key_file,
+		.client_ca_file = s->client_ca_file,
+		.client_optional = s->client_auth != 0,
+		.client_role = (enum http_role)(s->client_role + HTTP_ROLE_READ),
+	};
+	return *s->cert_file ? &d->tls : NULL;
 }
 
 static int make_server(struct daemon *d, struct dcm_error *err)
@@ -300,6 +315,7 @@ static int make_server(struct daemon *d, struct dcm_error *err)
 		r = listener__new(
 			&(struct listener_options){ .addresses = s->listen.items,
 						    .n_addresses = s->listen.n,
+						    .tls = make_tls(d, &s->tls),
 						    .base_path = s->base_path,
 						    .rules = &d->rules,
 						    .max_connections = (uint32_t)s->max_connections,
@@ -394,7 +410,7 @@ static void say_ready(struct daemon *d)
 
 		buf__text(&where, i ? ", " : "");
 		if (!str__starts(address, STR("unix:")))
-			buf__text(&where, "http://");
+			buf__text(&where, *s->tls.cert_file ? "https://" : "http://");
 		/* Port 0 asked the kernel for a free one: say which. */
 		if (str__ends(address, STR(":0")))
 			buf__printf(&where, "%.*s%u", (int)address.n - 1, address.p,

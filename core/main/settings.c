@@ -35,6 +35,51 @@ static const struct dcm_option token_rows[] = {
 };
 static const struct dcm_table token_table = DCM_TABLE(struct token_settings, token_rows);
 
+static const char *const client_auths[] = { "required", "optional", NULL };
+
+static const struct dcm_option tls_rows[] = {
+	{ .name = "cert_file",
+	  .type = DCM_OPT_STRING,
+	  .flags = DCM_OPT_RESTART | DCM_OPT_PATH,
+	  .offset = offsetof(struct tls_settings, cert_file),
+	  .def = "",
+	  .doc = "PEM file of the server's certificate, and of those between it and its authority. "
+		 "With it, "
+		 "all addresses but unix sockets speak TLS (1.2, 1.3). Read again when it has "
+		 "changed; "
+		 "the user that the daemon becomes has to be able to." },
+	{ .name = "key_file",
+	  .type = DCM_OPT_STRING,
+	  .flags = DCM_OPT_RESTART | DCM_OPT_PATH,
+	  .offset = offsetof(struct tls_settings, key_file),
+	  .def = "",
+	  .doc = "PEM file of its key, without a password. Read again when it has changed." },
+	{ .name = "client_ca_file",
+	  .type = DCM_OPT_STRING,
+	  .flags = DCM_OPT_RESTART | DCM_OPT_PATH,
+	  .offset = offsetof(struct tls_settings, client_ca_file),
+	  .def = "",
+	  .doc = "PEM file of the authorities that sign clients' certificates. Without it clients "
+		 "are not "
+		 "asked for one. Read again when it has changed." },
+	{ .name = "client_auth",
+	  .type = DCM_OPT_CHOICE,
+	  .flags = DCM_OPT_RESTART,
+	  .offset = offsetof(struct tls_settings, client_auth),
+	  .def = "required",
+	  .choices = client_auths,
+	  .doc = "With client_ca_file: whether a client has to come with a certificate." },
+	{ .name = "client_role",
+	  .type = DCM_OPT_CHOICE,
+	  .flags = DCM_OPT_RESTART,
+	  .offset = offsetof(struct tls_settings, client_role),
+	  .def = "write",
+	  .choices = roles,
+	  .doc = "What a client with a certificate may do; with a token, too, the greater of the "
+		 "two counts." },
+};
+static const struct dcm_table tls_table = DCM_TABLE(struct tls_settings, tls_rows);
+
 static const struct dcm_option server_rows[] = {
 	{ .name = "listen",
 	  .type = DCM_OPT_LIST,
@@ -54,6 +99,11 @@ static const struct dcm_option server_rows[] = {
 		 "from another machine. Where there is one, nobody reads or writes without, but "
 		 "root and the daemon's user on a unix socket. No two are the same; 1000 "
 		 "at most." },
+	{ .name = "tls",
+	  .type = DCM_OPT_STRUCT,
+	  .table = &tls_table,
+	  .offset = offsetof(struct server_settings, tls),
+	  .doc = "The server's certificate, and whom it lets in by theirs." },
 	{ .name = "hosts",
 	  .type = DCM_OPT_LIST,
 	  .element = DCM_OPT_STRING,
@@ -450,6 +500,32 @@ static bool is_unix(const char *address)
 	return strncmp(address, "unix:", 5) == 0;
 }
 
+/* Whether they are what they say is seen when the server is made. */
+static int check_tls(const struct tls_settings *t, struct dcm_error *err)
+{
+	bool has_cert = t->cert_file && *t->cert_file, has_key = t->key_file && *t->key_file;
+
+	if (has_cert != has_key)
+		return error__set(
+			err, -EINVAL,
+			"server.tls.%s: is missing; give the certificate and its key, or neither",
+			has_cert ? "key_file" : "cert_file");
+	if (!has_cert && t->client_ca_file && *t->client_ca_file)
+		return error__set(err, -EINVAL,
+				  "server.tls.client_ca_file: clients show no certificate where "
+				  "there is no TLS; "
+				  "give server.tls.cert_file and key_file, too");
+	return 0;
+}
+
+/* Everybody who comes over the network is asked who he is, in one way or another. */
+static bool asks_who(const struct server_settings *s)
+{
+	const char *ca = s->tls.client_ca_file;
+
+	return s->tokens.n > 0 || (ca && *ca && s->tls.client_auth == 0);
+}
+
 /* A port that anyone can reach, and nobody is asked who he is: only when the operator says so. */
 static int check_listen(const struct server_settings *s, struct dcm_error *err)
 {
@@ -464,11 +540,12 @@ static int check_listen(const struct server_settings *s, struct dcm_error *err)
 			return r;
 		if (is_unix(listen[i]) || access__is_loopback(str__of(listen[i])))
 			continue;
-		if (s->tokens.n == 0 && !s->insecure)
+		if (!asks_who(s) && !s->insecure)
 			return error__set(err, -EINVAL,
 					  "server.listen: %s can be reached from other machines "
-					  "and nobody needs a token; set "
-					  "server.tokens, or server.insecure: true if everyone "
+					  "and nobody needs a token or a certificate; set "
+					  "server.tokens or server.tls.client_ca_file, or "
+					  "server.insecure: true if everyone "
 					  "there may read and write",
 					  listen[i]);
 	}
@@ -501,6 +578,8 @@ static int check(const void *config, struct dcm_error *err)
 		r = check_hosts(&m->server.hosts, err);
 	if (r == 0)
 		r = check_tokens(&m->server.tokens, err);
+	if (r == 0)
+		r = check_tls(&m->server.tls, err);
 	if (r == 0)
 		r = check_base_path(m->server.base_path, err);
 	if (r == 0)

@@ -16,10 +16,17 @@ struct token_settings {
 	int32_t role; /* enum http_role less one: read, write, admin */
 };
 
+struct tls_settings {
+	const char *cert_file, *key_file, *client_ca_file; /* "": none */
+	int32_t client_auth;				   /* required, optional */
+	int32_t client_role;				   /* as a token's */
+};
+
 struct server_settings {
 	struct dcm_list listen; /* of const char * */
 	struct dcm_list tokens; /* of struct token_settings */
-	struct dcm_list hosts;	/* of const char * */
+	struct tls_settings tls;
+	struct dcm_list hosts; /* of const char * */
 	const char *base_path;
 	bool insecure;
 	int64_t max_connections;

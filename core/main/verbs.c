@@ -84,9 +84,13 @@ static const struct args_option extract_options[] = {
 };
 static const struct args_option upload_options[] = {
 	{ "url", 0, ARGS_TEXT, "URL", NULL, false,
-	  "daemon to send to: http://HOST:PORT or unix:/PATH (default $DECIMA_URL, else "
+	  "daemon to send to: http://HOST:PORT, https://HOST:PORT or unix:/PATH (default "
+	  "$DECIMA_URL, else "
 	  "http://127.0.0.1:7070)" },
 	{ "token-file", 0, ARGS_FILE, "FILE", NULL, false, "file with the bearer token to send" },
+	{ "ca-file", 0, ARGS_FILE, "FILE", NULL, false,
+	  "PEM file of the authorities to trust, for https:// (default $DECIMA_CA_FILE, else the "
+	  "system's)" },
 	{ "timeout", 0, ARGS_TEXT, "D", NULL, false, "give up on a file after this long (default 10m)" },
 	{ "replace", 0, ARGS_FLAG, NULL, NULL, false,
 	  "in the place of another file of the same build id, whatever that tells" },

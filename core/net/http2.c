@@ -19,7 +19,8 @@
 #include "core/base/str.h"
 #include "core/base/units.h"
 
-#define SECOND INT64_C(1000000000)
+#define SECOND	   INT64_C(1000000000)
+#define REFUSAL_NS (SECOND / 4)
 
 enum {
 	MAX_CALLS = 100,
@@ -34,7 +35,8 @@ enum {
 	EMPTY_FRAMES = 500, /* that bring nothing, at once (nghttp2 ends without a word at 1000), and */
 	EMPTY_FRAMES_A_S = 100,
 	HEADERS_OUT = 64,
-	IDS_KEPT = 128
+	IDS_KEPT = 128,
+	THROWN_BYTES = 64 << 10 /* of a body that is of no use: a client that ends soon is let end */
 };
 
 struct call {
@@ -47,7 +49,9 @@ struct call {
 	bool has_head;	/* and requests__head() was asked */
 	bool has_ended; /* the client sends no more of it */
 	bool in_lane;
+	bool is_refused;     /* by its head */
 	bool is_complete;    /* requests__complete() was asked, or needs not be */
+	size_t n_thrown;     /* of the body, since it is hopeless: requests__is_hopeless() */
 	struct buf held;     /* of the body: not taken yet, while a lane writes */
 	size_t n_sent;	     /* of the response's body */
 	int64_t deadline_ns; /* INT64_MAX: its handler's budget has one */
@@ -255,12 +259,19 @@ static bool offer(struct call *c, const uint8_t *data, size_t n)
 		c->deadline_ns = INT64_MAX;
 	else
 		nghttp2_session_consume(c->h->session, c->id, n);
+	if (requests__is_hopeless(c->x))
+		c->n_thrown += n;
 	return !c->in_lane;
 }
 
 static void settle(struct call *c)
 {
-	if (!c->is_complete && !c->in_lane && (c->has_ended || requests__is_hopeless(c->x)))
+	if (c->is_refused && !c->is_complete && c->has_ended) {
+		answer(c);
+		return;
+	}
+	if (!c->is_refused && !c->is_complete && !c->in_lane &&
+	    (c->has_ended || c->n_thrown > THROWN_BYTES))
 		complete(c);
 }
 
@@ -420,6 +431,17 @@ static uint64_t body_bytes(const struct call *c)
 	return units__parse_int(length, "", &n) == 0 && n >= 0 ? (uint64_t)n : EXCHANGE_UNSAID;
 }
 
+/* A body that is no large one is let come to its end for a moment, which spares its client a reset. */
+static void refuse(struct call *c)
+{
+	bool is_large = c->x->body_bytes != EXCHANGE_UNSAID && c->x->body_bytes > THROWN_BYTES;
+
+	c->is_refused = true;
+	c->deadline_ns = now_ns() + REFUSAL_NS;
+	if (c->has_ended || is_large)
+		answer(c);
+}
+
 static void on_head(struct call *c)
 {
 	nghttp2_nv go_on = field(":status", "100");
@@ -429,7 +451,7 @@ static void on_head(struct call *c)
 	c->x->body_bytes = body_bytes(c);
 	c->x->answers_early = true;
 	if (!requests__head(c->h->desk->requests, c->x, &c->h->peer, c->method))
-		answer(c);
+		refuse(c);
 	else if (c->has_ended)
 		complete(c);
 	else if (http_request__header(&c->x->request, "expect").n)
@@ -492,7 +514,7 @@ static int on_data(nghttp2_session *session, uint8_t flags, int32_t id, const ui
 
 	(void)flags;
 	(void)ctx;
-	if (!c || c->is_complete) {
+	if (!c || c->is_complete || c->is_refused) {
 		nghttp2_session_consume(session, id, n);
 		return 0;
 	}
@@ -694,13 +716,17 @@ int http2__tick(struct http2 *h, int64_t now)
 		next = c->next;
 		if (now <= c->deadline_ns)
 			continue;
+		due = 1;
+		if (c->is_refused && !c->is_complete) {
+			answer(c);
+			continue;
+		}
 		c->deadline_ns = INT64_MAX;
 		stats__counter_add(h->desk->n_timeouts, 1);
 		/* In the middle of a head nothing else can be said. */
 		if (!c->has_head)
 			return -ETIMEDOUT;
 		nghttp2_submit_rst_stream(h->session, NGHTTP2_FLAG_NONE, c->id, NGHTTP2_CANCEL);
-		due = 1;
 	}
 	return due;
 }

@@ -1,0 +1,154 @@
+#!/bin/sh
+# SPDX-License-Identifier: Apache-2.0
+# tests/e2e/tls.sh - HTTP/2 and HTTP/1.1 behind TLS: certificates of both sides, renewed ones, what is refused; h2spec
+#
+# h2spec is a Go module, which comes through the module proxy that `go` knows.
+#
+# runs beside others
+set -u
+. "$top_srcdir/tests/e2e/lib.sh"
+
+command -v openssl >/dev/null || skip_all "no openssl"
+ca=$dir/ca
+certificates() { "$top_srcdir/tools/certificates" "$@" >"$dir/err" 2>&1; }
+if ! { certificates "$ca" server localhost 127.0.0.1 && certificates "$ca" client agent &&
+	certificates "$dir/other" client stranger && DAYS=-1 certificates "$ca" client late; }; then
+	not_ok tls.certificates "$(tail -n 2 "$dir/err" | tr '\n' '|')"
+	exit 1
+fi
+ok tls.certificates
+
+# config [MORE]: of server.tls; storage and pages are there
+config() {
+	cat <<YAML
+server: { tls: { cert_file: ca/server.pem, key_file: ca/server.key ${1:-} } }
+storage: { memory: {} }
+inputs: { receive: {} }
+outputs: { web: {} }
+YAML
+}
+start() {
+	if ! daemon_start -c "$dir/tls.yaml" --set "server.listen=[\"127.0.0.1:0\",\"unix:$dir/sock\"]"; then
+		not_ok "tls.$1" "$(tail -n 3 "$dir/log" | tr '\n' '|')"
+		exit 1
+	fi
+	ok "tls.$1"
+	base=$(sed -n 's|.*is ready at \(https://[^ ,]*\).*|\1|p' "$dir/log" | head -n 1)
+	port=${base##*:}
+}
+# fetch NAME WANT PATH [CURL-ARGUMENT]...: "STATUS VERSION", or "failed"
+fetch() {
+	name=$1 want=$2 path=$3
+	shift 3
+	got=$(curl -s -m 20 --cacert "$ca/ca.pem" -o "$dir/answer" -w '%{http_code} %{http_version}' "$@" "$base$path") || got=failed
+	if [ "$got" = "$want" ]; then ok "tls.$name"; else not_ok "tls.$name" "$got, not $want"; fi
+}
+
+# ---- one port, both versions ----
+config >"$dir/tls.yaml"
+start starts
+fetch http_2 '200 2' /-/healthy --http2
+fetch http_1 '200 1.1' /-/healthy --http1.1
+# A file of the pages, and a body, through both.
+script=$(get / | grep -o '[a-zA-Z0-9_.-]*\.js' | head -n 1)
+for version in 1.1 2; do
+	curl -s --cacert "$ca/ca.pem" "--http$version" "$base/$script" | cmp -s - "$top_srcdir/ui/dist/$script"
+	expect_status "tls.page_$version" 0 $?
+	head -c 20000 /dev/zero | tr '\0' 'a' >"$dir/body"
+	printf ' %s\n' "${version%.1}" >>"$dir/body"
+	fetch "push_$version" "200 $version" "/api/v1/ingest?name=demo&label=v=$version" "--http$version" --data-binary "@$dir/body"
+	got=$("$decima" query stacks "demo:samples:count:::delta{v=\"$version\"}" --url "$base" --ca-file "$ca/ca.pem" \
+		--from now-1h --to now+1m 2>"$dir/err" | awk '{ print $NF }')
+	if [ "$got" = "${version%.1}" ]; then ok "tls.pushed_$version"; else not_ok "tls.pushed_$version" "\"$got\": $(cat "$dir/err")"; fi
+done
+if curl -s -m 10 "http://${base#https://}/-/healthy" >/dev/null; then not_ok tls.not_in_the_clear "answered"; else
+	ok tls.not_in_the_clear
+fi
+for old in tls1 tls1_1; do
+	openssl s_client -connect "127.0.0.1:$port" "-$old" -cipher 'ALL:@SECLEVEL=0' </dev/null >"$dir/out" 2>&1
+	expect "tls.$old" 'Cipher is (NONE)' "$dir/out"
+done
+openssl s_client -connect "127.0.0.1:$port" -tls1_2 -CAfile "$ca/ca.pem" -verify_return_error -alpn h2 </dev/null >"$dir/out" 2>&1
+expect tls.alpn 'ALPN protocol: h2' "$dir/out"
+"$decima" query types --url "$base" >"$dir/out" 2>"$dir/err"
+expect tls.an_unknown_authority 'not trusted' "$dir/err"
+
+# ---- h2spec: every one of its cases ----
+h2spec_made() {
+	command -v go >/dev/null || {
+		skip tls.h2spec "go is not installed; apt-get install golang-go"
+		return 1
+	}
+	GOPROXY=$(go env GOPROXY) GOSUMDB=$(go env GOSUMDB) GONOSUMDB=$(go env GONOSUMDB)
+	GOFLAGS='-mod=mod -modcacherw' GOTOOLCHAIN=local GOCACHE=${GOCACHE:-$dir/cache} GOPATH=$dir/gopath HOME=$dir
+	export GOFLAGS GOPROXY GOSUMDB GONOSUMDB GOTOOLCHAIN GOCACHE GOPATH HOME
+	if ! GOBIN=$dir timeout 180 go install github.com/summerwind/h2spec/cmd/h2spec@v2.2.1+incompatible >"$dir/err" 2>&1; then
+		skip tls.h2spec "its module cannot be fetched: $(tail -n 1 "$dir/err")"
+		return 1
+	fi
+}
+if h2spec_made; then
+	# The path takes POST with a body, which many of the cases send.
+	timeout 300 "$dir/h2spec" -t -k -h 127.0.0.1 -p "$port" -P /api/v1/ingest -o 5 >"$dir/out" 2>&1
+	counts=$(tail -n 1 "$dir/out")
+	case $counts in
+	*' 0 skipped, 0 failed') ok tls.h2spec ;;
+	*) not_ok tls.h2spec "$counts: $(sed -n '/^Failures/,$p' "$dir/out" | grep '×' | head -n 3 | tr '\n' '|')" ;;
+	esac
+fi
+
+# ---- a certificate that is renewed while it runs ----
+serial() { openssl s_client -connect "127.0.0.1:$port" </dev/null 2>/dev/null | openssl x509 -noout -serial; }
+before=$(serial)
+certificates "$ca" server localhost 127.0.0.1
+is_renewed() { [ "$(serial)" != "$before" ]; }
+if wait_for 20 is_renewed; then ok tls.renewed; else not_ok tls.renewed "still $before"; fi
+fetch renewed_serves '200 2' /-/healthy
+# Half of a pair changes nothing, and is said.
+before=$(serial)
+cp "$ca/agent.key" "$ca/server.key"
+says_why() { serial >/dev/null; grep -q 'is not the key of the certificate' "$dir/log"; }
+if wait_for 20 says_why && ! is_renewed; then ok tls.half_renewed; else not_ok tls.half_renewed "$(tail -n 1 "$dir/log")"; fi
+fetch half_renewed_serves '200 2' /-/healthy
+daemon_stop
+expect_status tls.stops 0 "$daemon_status"
+
+# ---- clients' certificates ----
+certificates "$ca" server localhost 127.0.0.1
+config ', client_ca_file: ca/ca.pem, client_role: read' >"$dir/tls.yaml"
+start mutual
+fetch no_certificate failed /api/v1/types
+fetch certificate '200 2' /api/v1/types --cert "$ca/agent.pem" --key "$ca/agent.key"
+fetch certificate_http_1 '200 1.1' /api/v1/types --http1.1 --cert "$ca/agent.pem" --key "$ca/agent.key"
+fetch certificate_may_read_only '403 2' '/api/v1/ingest?name=demo' -d 'a 1' --cert "$ca/agent.pem" --key "$ca/agent.key"
+fetch stranger failed /api/v1/types --cert "$dir/other/stranger.pem" --key "$dir/other/stranger.key"
+openssl verify -CAfile "$ca/ca.pem" "$ca/late.pem" >"$dir/out" 2>&1
+expect tls.late_is_late 'certificate has expired' "$dir/out"
+fetch late failed /api/v1/types --cert "$ca/late.pem" --key "$ca/late.key"
+# What is for servers is not for clients.
+fetch servers_certificate failed /api/v1/types --cert "$ca/server.pem" --key "$ca/server.key"
+daemon_stop
+config ', client_ca_file: ca/ca.pem, client_auth: optional, client_role: admin' >"$dir/tls.yaml"
+sed -i 's/^server: { /server: { tokens: [ { token: letmein, role: read } ], /' "$dir/tls.yaml"
+start optional
+fetch neither '401 2' /api/v1/types
+fetch token '200 2' /api/v1/types -H 'Authorization: Bearer letmein'
+fetch token_may_read_only '403 2' /-/reload -X POST -H 'Authorization: Bearer letmein'
+fetch admin_by_certificate '200 2' /-/reload -X POST --cert "$ca/agent.pem" --key "$ca/agent.key"
+daemon_stop
+
+# ---- what cannot start, and why ----
+# refused NAME TEXT TLS
+refused() {
+	config "$3" >"$dir/tls.yaml"
+	"$decima" check --plugin-path "$plugins" --data "$dir/data" -c "$dir/tls.yaml" --set 'server.listen=127.0.0.1:0' >"$dir/out" 2>&1
+	expect "tls.$1" "$2" "$dir/out"
+}
+refused missing_file "server.tls.client_ca_file" ', client_ca_file: ca/nowhere.pem'
+refused no_pem "give it the PEM" ', client_ca_file: tls.yaml'
+printf 'server: { tls: { cert_file: ca/server.pem } }\n' >"$dir/half.yaml"
+"$decima" check --config-only --plugin-path "$plugins" -c "$dir/half.yaml" >"$dir/out" 2>&1
+expect tls.half_a_pair 'server.tls.key_file: is missing' "$dir/out"
+printf 'server: { listen: "0.0.0.0:0", tls: { cert_file: ca/server.pem, key_file: ca/server.key } }\n' >"$dir/open.yaml"
+"$decima" check --config-only --plugin-path "$plugins" -c "$dir/open.yaml" >"$dir/out" 2>&1
+expect tls.open_to_all 'nobody needs a token or a certificate' "$dir/out"
