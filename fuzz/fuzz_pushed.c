@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * fuzz/fuzz_pushed.c - push.v1 requests from anybody: refused with a sentence, or a batch that keeps its rules
+ * fuzz/fuzz_pushed.c - push.v1 and WriteRaw requests from anybody: refused with a sentence, or a batch that keeps its rules
  *
  * The same bytes get the same id and content each time: a store takes the second for a retry.
  */
@@ -12,23 +12,29 @@
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+static void try_as(const char *format, const uint8_t *data, size_t size)
 {
 	static const struct decode_options limits = { .max_bytes = 1 << 20,
 						      .time_ns = 1,
 						      .identity = DCM_IDENTITY_TIMED };
 	struct dcm_batch *a = NULL, *b = NULL;
 	struct dcm_error err = DCM_ERROR_INIT;
-	const int answer = codec__decode_with("push.v1", data, size, &limits, &a, &err);
+	const int answer = codec__decode_with(format, data, size, &limits, &a, &err);
 
 	if (!verdict__decoded(answer, a, &err))
-		return 0;
-	verdict__expect(codec__decode_with("push.v1", data, size, &limits, &b, &err) == 0, err.text);
+		return;
+	verdict__expect(codec__decode_with(format, data, size, &limits, &b, &err) == 0, err.text);
 	struct dcm_hash x = batch__content(a), y = batch__content(b);
 	verdict__expect(x.lo == y.lo && x.hi == y.hi, "it says something else the next time");
 	verdict__expect(memcmp(&a->id, &b->id, sizeof(a->id)) == 0,
 			"it has another id the next time");
 	batch__unref(a);
 	batch__unref(b);
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+	try_as("push.v1", data, size);
+	try_as("writeraw", data, size);
 	return 0;
 }

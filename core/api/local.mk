@@ -6,6 +6,7 @@ core_api_libapi_la_SOURCES = \
 	core/api/compare.c \
 	core/api/debuginfo.c \
 	core/api/gaps.c \
+	core/api/health.c \
 	core/api/internal.h \
 	core/api/lists.c \
 	core/api/notes.c \

@@ -65,6 +65,7 @@ static const struct format {
 	{ "batch", ".dcm", encode_wire, decode_wire },
 	{ "lines", "", NULL, folded__decode_lines },
 	{ "push.v1", "", NULL, pushed__decode },
+	{ "writeraw", "", NULL, pushed__decode_raw },
 };
 #define N_FORMATS (sizeof(formats) / sizeof(formats[0]))
 

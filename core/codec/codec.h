@@ -11,6 +11,7 @@
  *	"batch"       wire.h: everything that a batch holds
  *	"lines"       folded.h, in only
  *	"push.v1"     pushed.h, in only
+ *	"writeraw"    pushed.h, in only
  *
  * Bytes in are anybody's: decode.h says what is promised. Any thread.
  */

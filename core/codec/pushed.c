@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * core/codec/pushed.c - Pyroscope's push.v1: a request that carries pprofs with the labels of their series
+ * core/codec/pushed.c - requests that carry pprofs with the labels of their series: Pyroscope's push.v1, Parca's WriteRaw
  */
 #include "core/codec/pushed.h"
 
@@ -32,7 +32,18 @@ static const struct dcm_temporality_of temporalities[] = {
 };
 enum { N_GAUGES = 2, N_TEMPORALITIES = sizeof(temporalities) / sizeof(temporalities[0]) };
 
+/* What the two differ in. */
+struct dialect {
+	const char *name;
+	uint32_t series;     /* number of the field */
+	bool has_label_sets; /* labels stand in a message of their own */
+	bool takes_gauges;   /* what is in use is a gauge whatever the profile's duration says */
+};
+static const struct dialect push_v1 = { "push.v1", 1, false, true };
+static const struct dialect write_raw = { "writeraw", 2, true, false };
+
 struct request {
+	const struct dialect *dialect;
 	const struct decode_options *o;
 	struct dcm_builder *b;
 	struct dcm_error *err;
@@ -47,7 +58,7 @@ struct request {
 
 static int fault(struct request *q, const char *what)
 {
-	return error__set(q->err, -EINVAL, "push.v1: series %u: %s", q->n_series, what);
+	return error__set(q->err, -EINVAL, "%s: series %u: %s", q->dialect->name, q->n_series, what);
 }
 
 static struct dcm_str text_of(const struct pb_field *f)
@@ -75,8 +86,8 @@ static int put_label(struct request *q, struct dcm_str name, struct dcm_str valu
 	if (str__starts(name, STR("__")) || value.n == 0)
 		return 0;
 	if (q->n_labels == MAX_LABELS)
-		return error__set(q->err, -E2BIG, "push.v1: series %u: more than %d labels",
-				  q->n_series, MAX_LABELS);
+		return error__set(q->err, -E2BIG, "%s: series %u: more than %d labels",
+				  q->dialect->name, q->n_series, MAX_LABELS);
 	q->labels[q->n_labels++] = (struct dcm_label_text){ name, value };
 	return 0;
 }
@@ -96,6 +107,18 @@ static int read_label(struct request *q, const struct pb_field *pair)
 	return r.fault ? fault(q, r.fault) : put_label(q, name, value);
 }
 
+static int read_label_set(struct request *q, const struct pb_field *set)
+{
+	struct pb_reader r = pb__reader(set->p, set->n);
+	struct pb_field f;
+	int e = 0;
+
+	while (e == 0 && pb__next(&r, &f))
+		if (is_message(&f, 1))
+			e = read_label(q, &f);
+	return e == 0 && r.fault ? fault(q, r.fault) : e;
+}
+
 /* The sender's labels, behind which come the caller's: these win. */
 static int read_labels(struct request *q, const struct pb_field *series)
 {
@@ -108,7 +131,7 @@ static int read_labels(struct request *q, const struct pb_field *series)
 	q->n_labels = 0;
 	while (e == 0 && pb__next(&r, &f))
 		if (is_message(&f, 1))
-			e = read_label(q, &f);
+			e = q->dialect->has_label_sets ? read_label_set(q, &f) : read_label(q, &f);
 	if (e == 0 && r.fault)
 		e = fault(q, r.fault);
 	for (uint32_t i = 0; e == 0 && i < q->o->n_labels; i++) {
@@ -132,12 +155,15 @@ static int read_profile(struct request *q, const struct pb_field *raw)
 	int r = 0;
 
 	if (q->n_profiles++ == MAX_PROFILES)
-		return error__set(q->err, -E2BIG, "push.v1: more than %d profiles", MAX_PROFILES);
+		return error__set(q->err, -E2BIG, "%s: more than %d profiles", q->dialect->name,
+				  MAX_PROFILES);
 	o.name = q->name;
 	o.labels = q->labels;
 	o.n_labels = q->n_labels;
-	o.temporalities = temporalities;
-	o.n_temporalities = q->has_differences ? N_TEMPORALITIES : N_GAUGES;
+	if (q->dialect->takes_gauges) {
+		o.temporalities = temporalities;
+		o.n_temporalities = q->has_differences ? N_TEMPORALITIES : N_GAUGES;
+	}
 	o.max_bytes = q->left + 1; /* 0 would be the usual limit */
 	if (deflate__is_compressed(raw->p, raw->n)) {
 		r = deflate__unpack(raw->p, raw->n, q->left, &unpacked, q->err);
@@ -151,7 +177,8 @@ static int read_profile(struct request *q, const struct pb_field *raw)
 		r = pprof__read(plain, n, &o, q->b, q->err);
 	}
 	if (r < 0 && r != -ENOMEM)
-		error__prefix(q->err, "push.v1: series %u, profile %u", q->n_series, q->n_profiles - 1);
+		error__prefix(q->err, "%s: series %u, profile %u", q->dialect->name, q->n_series,
+			      q->n_profiles - 1);
 	return r;
 }
 
@@ -180,24 +207,45 @@ static int read_series(struct request *q, const struct pb_field *series)
 	return e;
 }
 
-static int read_request(const uint8_t *data, size_t n, const struct decode_options *o,
-			struct dcm_builder *b, struct dcm_error *err)
+static int read_request(const struct dialect *dialect, const uint8_t *data, size_t n,
+			const struct decode_options *o, struct dcm_builder *b, struct dcm_error *err)
 {
-	struct request q = { .o = o, .b = b, .err = err, .left = decode__max_bytes(o, DECODE_MAX_BYTES) };
+	struct request q = {
+		.dialect = dialect, .o = o, .b = b, .err = err, .left = decode__max_bytes(o, DECODE_MAX_BYTES)
+	};
 	struct pb_reader r = pb__reader(data, n);
 	struct pb_field f;
 	int e = 0;
 
 	while (e == 0 && pb__next(&r, &f))
-		if (is_message(&f, 1))
+		if (is_message(&f, dialect->series))
 			e = read_series(&q, &f);
 	if (e == 0 && r.fault)
-		e = error__set(err, -EINVAL, "push.v1: byte %zu: %s", (size_t)(r.p - data), r.fault);
+		e = error__set(err, -EINVAL, "%s: byte %zu: %s", dialect->name,
+			       (size_t)(r.p - data), r.fault);
 	return e;
+}
+
+static int read_push_v1(const uint8_t *data, size_t n, const struct decode_options *o,
+			struct dcm_builder *b, struct dcm_error *err)
+{
+	return read_request(&push_v1, data, n, o, b, err);
+}
+
+static int read_write_raw(const uint8_t *data, size_t n, const struct decode_options *o,
+			  struct dcm_builder *b, struct dcm_error *err)
+{
+	return read_request(&write_raw, data, n, o, b, err);
 }
 
 int pushed__decode(const uint8_t *data, size_t n, const struct decode_options *o,
 		   struct dcm_batch **ret, struct dcm_error *err)
 {
-	return decode__batch(read_request, data, n, o, ret, err);
+	return decode__batch(read_push_v1, data, n, o, ret, err);
+}
+
+int pushed__decode_raw(const uint8_t *data, size_t n, const struct decode_options *o,
+		       struct dcm_batch **ret, struct dcm_error *err)
+{
+	return decode__batch(read_write_raw, data, n, o, ret, err);
 }

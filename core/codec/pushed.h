@@ -1,13 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * core/codec/pushed.h - Pyroscope's push.v1: a request that carries pprofs with the labels of their series
+ * core/codec/pushed.h - requests that carry pprofs with the labels of their series: Pyroscope's push.v1, Parca's WriteRaw
  *
  *	PushRequest { series = 1 { labels = 1 { name = 1, value = 2 }, samples = 2 { raw_profile = 1, ID = 2 }, .. } }
+ *	WriteRawRequest { series = 2 { labels = 1 { labels = 1 { name = 1, value = 2 } }, samples = 2 { raw_profile = 1, .. } }, .. }
  *
- * Source: grafana/pyroscope, api/push/v1/push.proto.
+ * Sources: grafana/pyroscope, api/push/v1/push.proto; parca-dev/parca, proto/parca/profilestore/v1alpha1/profilestore.proto.
  *
  * Each raw profile becomes a profile of the batch, as pprof.h says, so that a request is stored whole or not at all. The label
- * __name__ is the first part of its types; others that begin with "__" are the sender's own affair, and left out. What a heap
+ * __name__ is the first part of its types; others that begin with "__" are the sender's own affair, and left out. In push.v1 what a heap
  * profile has in use is a gauge also where the profile has a duration: those who push leave it as it is. With __delta__="false"
  * what counts up elsewhere (alloc_*, contentions, delay) is a difference already, and none is to be made.
  *
@@ -20,5 +21,7 @@
 
 int pushed__decode(const uint8_t *data, size_t n, const struct decode_options *o,
 		   struct dcm_batch **ret, struct dcm_error *err);
+int pushed__decode_raw(const uint8_t *data, size_t n, const struct decode_options *o,
+		       struct dcm_batch **ret, struct dcm_error *err);
 
 #endif

@@ -33,8 +33,7 @@ enum { MAX_ENDPOINTS = 256, MAX_NAMES = 64 };
 
 struct endpoint {
 	struct endpoints *all;
-	struct http_route route; /* never changes, like what it points to */
-	uint64_t max_unpacked;
+	struct http_route route;       /* never changes, like what it points to */
 	_Atomic(const void *) owner;   /* NULL: withdrawn */
 	_Atomic int64_t away_until_ns; /* and may come back until then */
 	/* With the lock, and the owner's: */
@@ -126,7 +125,7 @@ static bool unpack(const struct endpoint *p, const struct http_request *req, str
 			STR_ARG(coding));
 		return false;
 	}
-	r = deflate__unpack(to->body, to->n_body, p->max_unpacked, room, &err);
+	r = deflate__unpack(to->body, to->n_body, p->route.max_unpacked, room, &err);
 	if (r < 0) {
 		http_response__problem(resp, r == -E2BIG ? 413 : http__status_of(r), "the body: %s",
 				       err.text);
@@ -280,6 +279,11 @@ static enum http_method method_of(const struct dcm_endpoint *from)
 	return strcmp(from->method, "POST") == 0 ? HTTP_POST : HTTP_GET;
 }
 
+static bool is_grpc(const struct dcm_endpoint *from)
+{
+	return DCM_HAS(from, grpc) && from->grpc;
+}
+
 static bool same_place(const struct endpoint *p, const struct dcm_endpoint *from)
 {
 	return p->route.method == method_of(from) && strcmp(p->route.pattern, from->path) == 0;
@@ -288,8 +292,8 @@ static bool same_place(const struct endpoint *p, const struct dcm_endpoint *from
 static bool same(const struct endpoint *p, const struct dcm_endpoint *from)
 {
 	return same_place(p, from) && p->route.role == (enum http_role)from->role &&
-	       p->route.max_body == from->max_body &&
-	       p->max_unpacked == (from->max_unpacked ? from->max_unpacked : from->max_body) &&
+	       p->route.grpc == is_grpc(from) && p->route.max_body == from->max_body &&
+	       p->route.max_unpacked == (from->max_unpacked ? from->max_unpacked : from->max_body) &&
 	       same_names(p->route.params, from->params) &&
 	       same_names(p->route.repeats, from->repeats);
 }
@@ -327,7 +331,6 @@ static struct endpoint *make(struct endpoints *e, const struct dcm_endpoint *fro
 	if (!p)
 		return NULL;
 	p->all = e;
-	p->max_unpacked = from->max_unpacked ? from->max_unpacked : from->max_body;
 	p->route = (struct http_route){
 		.method = method_of(from),
 		.pattern = copy_text(e, from->path, &ok),
@@ -336,6 +339,8 @@ static struct endpoint *make(struct endpoints *e, const struct dcm_endpoint *fro
 		.ctx = p,
 		.push = true,
 		.max_body = from->max_body,
+		.max_unpacked = from->max_unpacked ? from->max_unpacked : from->max_body,
+		.grpc = is_grpc(from),
 		.params = copy_names(e, from->params, &ok),
 		.repeats = copy_names(e, from->repeats, &ok),
 		.doc = copy_text(e, from->doc, &ok),

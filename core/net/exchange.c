@@ -54,6 +54,8 @@ void exchange__free(struct exchange *x)
 		return;
 	http_response__fini(&x->response);
 	buf__fini(&x->body);
+	buf__fini(&x->message);
+	buf__fini(&x->trailers);
 	fd__close(x->file.fd);
 	arena__fini(&x->arena);
 	free(x);
@@ -117,12 +119,12 @@ bool exchange__read_head(struct exchange *x, struct dcm_str method)
 	return true;
 }
 
-bool exchange__next_header(struct exchange *x, char **at, char **ret_name, char **ret_value)
+bool exchange__next_header(struct buf *lines, char **at, char **ret_name, char **ret_value)
 {
 	/* Without memory for one there is none. */
-	if (!x->response.headers.data)
+	if (!lines->data)
 		return false;
-	for (char *line = strtok_r(*at ? NULL : (char *)x->response.headers.data, "\r\n", at); line;
+	for (char *line = strtok_r(*at ? NULL : (char *)lines->data, "\r\n", at); line;
 	     line = strtok_r(NULL, "\r\n", at)) {
 		char *colon = strchr(line, ':');
 
@@ -158,7 +160,7 @@ void exchange__tag(struct exchange *x)
 	struct dcm_hash h;
 	char tag[48];
 
-	if (!r->has_tag || r->status != 200 || r->body.error || r->headers.error)
+	if (x->grpc || !r->has_tag || r->status != 200 || r->body.error || r->headers.error)
 		return;
 	h = hash__bytes128(r->body.data ? (const void *)r->body.data : "", r->body.n);
 	/* Beside the body: what was left out of a file stands in a header alone. */
@@ -178,8 +180,8 @@ void exchange__pack(struct exchange *x)
 	struct http_response *r = &x->response;
 	struct buf packed = { 0 };
 
-	if (r->body.error || r->body.n < PACK_MIN_BYTES || !packs_well(r->content_type) ||
-	    http_response__find(r, "Content-Encoding").n)
+	if (x->grpc || r->body.error || r->body.n < PACK_MIN_BYTES ||
+	    !packs_well(r->content_type) || http_response__find(r, "Content-Encoding").n)
 		return;
 	http_response__header(r, "Vary", "Accept-Encoding");
 	if (!http_request__takes_gzip(&x->request))
@@ -207,6 +209,8 @@ void exchange__finish(struct exchange *x)
 		buf__fini(&r->headers);
 		http_response__problem(r, 503, "out of memory for the answer; try again later");
 	}
+	if (x->grpc)
+		grpc__close(x->grpc, r, &x->trailers);
 	if (!r->content_type[0])
 		snprintf(r->content_type, sizeof(r->content_type), "application/json");
 	if (!http_response__find(r, "Cache-Control").n)

@@ -9,6 +9,7 @@
 #ifndef DECIMA_NET_EXCHANGE_H
 #define DECIMA_NET_EXCHANGE_H
 
+#include "core/net/grpc.h"
 #include "core/net/http.h"
 
 enum { EXCHANGE_HEADERS = 100, EXCHANGE_HEAD_BYTES = 64 << 10 };
@@ -38,9 +39,12 @@ struct exchange {
 	bool answers_early;  /* its protocol takes an answer in the middle of a body */
 	uint64_t reserved;   /* for the body, of what all bodies in memory have together */
 	struct buf body; /* at most what its route takes; with request.file, what is not in the file yet */
-	uint64_t file_bytes;	  /* that the file may have */
-	struct http_file file;	  /* fd -1: none */
-	bool writes;		  /* a lane puts what is in `body` into the file, and that is all */
+	uint64_t file_bytes;   /* that the file may have */
+	struct http_file file; /* fd -1: none */
+	bool writes;	       /* a lane puts what is in `body` into the file, and that is all */
+	enum grpc_form grpc;
+	struct buf message; /* of a call, where it is no part of the body */
+	struct buf trailers; /* "name: value\r\n" each, behind the response's body; of HTTP/2 alone */
 	struct dcm_str target;	  /* as in the request line */
 	struct dcm_field *fields; /* [request.n_headers], room for EXCHANGE_HEADERS */
 	const char *fault;	  /* of the head, as far as it was read; NULL: none */
@@ -77,14 +81,17 @@ void exchange__pack(struct exchange *x);
 /* How long sending the response may take: a slow reader gets a minute and 16 KiB/s. */
 int64_t exchange__answer_ns(const struct exchange *x);
 
-/* The last look at a response: what memory ran out for says so instead. On the carrier's thread. */
+/*
+ * The last look at a response: what memory ran out for says so instead, and one to a call becomes
+ * gRPC's. On the carrier's thread.
+ */
 void exchange__finish(struct exchange *x);
 
 /*
- * The further headers of the response, one after the other: cuts them apart in place. *at is NULL at
+ * The headers that stand in `lines`, one after the other: cuts them apart in place. *at is NULL at
  * first. False: no more.
  */
-bool exchange__next_header(struct exchange *x, char **at, char **ret_name, char **ret_value);
+bool exchange__next_header(struct buf *lines, char **at, char **ret_name, char **ret_value);
 
 /*
  * From here on the body goes into a file in dir, within so many bytes; what is wrong is in

@@ -209,6 +209,7 @@ int http_request__set_target(struct http_request *r, struct dcm_str target)
 
 void http_response__fini(struct http_response *r)
 {
+	buf__fini(&r->detail);
 	buf__fini(&r->body);
 	buf__fini(&r->headers);
 }
@@ -282,6 +283,8 @@ void http_response__vproblem(struct http_response *r, int status, const char *fm
 	detail[str__utf8_cut(detail, strlen(detail))] = '\0';
 	r->status = status;
 	snprintf(r->content_type, sizeof(r->content_type), "application/problem+json");
+	buf__fini(&r->detail);
+	buf__text(&r->detail, detail);
 	buf__fini(&r->body);
 	buf__printf(&r->body, "{\"type\":\"about:blank\",\"title\":\"%s\",\"status\":%d,\"detail\":",
 		    reason_of(status), status);

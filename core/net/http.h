@@ -81,6 +81,7 @@ struct http_response {
 	 * whoever has it already is told so instead of being sent it.
 	 */
 	bool has_tag;
+	struct buf detail; /* of a problem: its sentence alone */
 };
 
 void http_response__fini(struct http_response *r);
@@ -121,6 +122,8 @@ struct http_route {
 	bool control; /* waits for the control thread: has a worker of its own, behind no question */
 	bool takes_time; /* waits for time to pass: has workers of its own, which no question needs */
 	bool push;	 /* brings data: has workers of its own, behind no question */
+	bool grpc; /* a method of gRPC, too: its body and its answer's are messages (grpc.h) */
+	uint64_t max_unpacked; /* bytes of a body that was packed; 0: as max_body */
 	/*
 	 * Most bytes of a request's body; 0: it takes none. A larger one is refused before it is
 	 * read. A body is in memory while its request lasts, or, with to_file, in a file.

@@ -179,7 +179,7 @@ static struct MHD_Response *make_response(struct exchange *x)
 		free(data);
 		return NULL;
 	}
-	while (exchange__next_header(x, &at, &name, &value))
+	while (exchange__next_header(&x->response.headers, &at, &name, &value))
 		MHD_add_response_header(r, name, value);
 	MHD_add_response_header(r, "Content-Type", from->content_type);
 	if (x->close)

@@ -182,6 +182,35 @@ static nghttp2_nv field(const char *name, const char *value)
 			     .valuelen = strlen(value) };
 }
 
+/* Names are in lower case (8.2). */
+static void lower(char *name)
+{
+	for (; *name; name++)
+		if (*name >= 'A' && *name <= 'Z')
+			*name = (char)(*name - 'A' + 'a');
+}
+
+/* Those of the response, or of a call that came to nothing: its trailers are all there is. */
+static size_t take_headers(struct buf *lines, nghttp2_nv fields[HEADERS_OUT], size_t n)
+{
+	char *at = NULL, *name, *value;
+
+	while (n < HEADERS_OUT && exchange__next_header(lines, &at, &name, &value)) {
+		lower(name);
+		fields[n++] = field(name, value);
+	}
+	return n;
+}
+
+/* What stands behind the body, and is the end of the stream. */
+static int send_trailers(struct call *c)
+{
+	nghttp2_nv fields[HEADERS_OUT];
+
+	return nghttp2_submit_trailer(c->h->session, c->id, fields,
+				      take_headers(&c->x->trailers, fields, 0));
+}
+
 static ssize_t read_body(nghttp2_session *session, int32_t id, uint8_t *to, size_t n,
 			 uint32_t *flags, nghttp2_data_source *source, void *ctx)
 {
@@ -196,8 +225,14 @@ static ssize_t read_body(nghttp2_session *session, int32_t id, uint8_t *to, size
 	if (n)
 		memcpy(to, body->data + c->n_sent, n);
 	c->n_sent += n;
-	if (c->n_sent == body->n)
-		*flags |= NGHTTP2_DATA_FLAG_EOF;
+	if (c->n_sent < body->n)
+		return (ssize_t)n;
+	*flags |= NGHTTP2_DATA_FLAG_EOF;
+	if (c->x->trailers.n > 0) {
+		*flags |= NGHTTP2_DATA_FLAG_NO_END_STREAM;
+		if (send_trailers(c) < 0)
+			return NGHTTP2_ERR_TEMPORAL_CALLBACK_FAILURE;
+	}
 	return (ssize_t)n;
 }
 
@@ -208,20 +243,12 @@ static bool has_body(const struct exchange *x)
 	       x->response.status != 304 && x->response.body.n > 0;
 }
 
-/* Names are in lower case (8.2). */
-static void lower(char *name)
-{
-	for (; *name; name++)
-		if (*name >= 'A' && *name <= 'Z')
-			*name = (char)(*name - 'A' + 'a');
-}
-
 static void answer(struct call *c)
 {
 	struct exchange *x = c->x;
 	nghttp2_data_provider body = { .source.ptr = c, .read_callback = read_body };
 	nghttp2_nv fields[HEADERS_OUT];
-	char status[16], length[24], *at = NULL, *name, *value;
+	char status[16], length[24];
 	size_t n = 0;
 
 	c->deadline_ns = now_ns() + exchange__answer_ns(x);
@@ -231,12 +258,11 @@ static void answer(struct call *c)
 	snprintf(length, sizeof(length), "%zu", x->response.body.n);
 	fields[n++] = field(":status", status);
 	fields[n++] = field("content-type", x->response.content_type);
-	if (x->response.status != 204 && x->response.status != 304)
+	if (!x->grpc && x->response.status != 204 && x->response.status != 304)
 		fields[n++] = field("content-length", length);
-	while (n < HEADERS_OUT && exchange__next_header(x, &at, &name, &value)) {
-		lower(name);
-		fields[n++] = field(name, value);
-	}
+	n = take_headers(&x->response.headers, fields, n);
+	if (!has_body(x))
+		n = take_headers(&x->trailers, fields, n);
 	if (nghttp2_submit_response(c->h->session, c->id, fields, n, has_body(x) ? &body : NULL) < 0)
 		nghttp2_submit_rst_stream(c->h->session, NGHTTP2_FLAG_NONE, c->id, NGHTTP2_INTERNAL_ERROR);
 }

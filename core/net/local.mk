@@ -8,6 +8,7 @@ core_net_libnet_la_SOURCES = \
 	core/net/endpoints.c core/net/endpoints.h \
 	core/net/exchange.c core/net/exchange.h \
 	core/net/http.c core/net/http.h \
+	core/net/grpc.c core/net/grpc.h \
 	core/net/http1.c core/net/http1.h \
 	core/net/http2.c core/net/http2.h \
 	core/net/http_client.c core/net/http_client.h \
@@ -29,6 +30,6 @@ core_net_libnet_la_SOURCES = \
 	core/net/sockets.c core/net/sockets.h \
 	core/net/stream.c core/net/stream.h \
 	core/net/tls_server.c core/net/tls_server.h
-core_net_libnet_la_CFLAGS = $(AM_CFLAGS) $(MHD_CFLAGS) $(NGHTTP2_CFLAGS) $(GNUTLS_CFLAGS) $(CURL_CFLAGS) $(JANSSON_CFLAGS)
+core_net_libnet_la_CFLAGS = $(AM_CFLAGS) $(MHD_CFLAGS) $(NGHTTP2_CFLAGS) $(GNUTLS_CFLAGS) $(NETTLE_CFLAGS) $(CURL_CFLAGS) $(JANSSON_CFLAGS)
 
-NET_LA = core/net/libnet.la $(STATS_LA) $(CONFIG_LA) $(DEFLATE_LA) $(MHD_LIBS) $(NGHTTP2_LIBS) $(GNUTLS_LIBS) $(CURL_LIBS) $(JANSSON_LIBS)
+NET_LA = core/net/libnet.la $(STATS_LA) $(CONFIG_LA) $(DEFLATE_LA) $(MHD_LIBS) $(NGHTTP2_LIBS) $(GNUTLS_LIBS) $(NETTLE_LIBS) $(CURL_LIBS) $(JANSSON_LIBS)

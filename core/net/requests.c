@@ -24,10 +24,29 @@ static int64_t now_ns(void)
 	return clock__mono(&clock__system);
 }
 
+/* Whether the handler can be asked; else the response is there. */
+static bool open_message(struct requests *r, struct exchange *x)
+{
+	const struct http_route *route;
+
+	if (!x->grpc)
+		return true;
+	route = http_routes__find(r->routes, x->request.method, x->request.path);
+	if (!route || !route->grpc) {
+		http_response__problem(&x->response, 501, "%.*s is no method of gRPC here",
+				       STR_ARG(x->request.path));
+		return false;
+	}
+	return grpc__open(x->grpc, &x->request,
+			  route->max_unpacked ? route->max_unpacked : route->max_body, &x->message,
+			  &x->response);
+}
+
 static void run_handler(struct requests *r, struct exchange *x)
 {
 	x->request.body = buf__view(&x->body);
-	http_routes__dispatch(r->routes, &x->request, &x->response);
+	if (open_message(r, x))
+		http_routes__dispatch(r->routes, &x->request, &x->response);
 	exchange__tag(x);
 	exchange__pack(x);
 	stats__counter_add(r->n_handled, 1);
@@ -167,12 +186,33 @@ static bool cut_base(const struct requests *r, struct exchange *x)
 	return true;
 }
 
+/* False: it cannot be answered as what it says to be. */
+static bool take_form(struct exchange *x)
+{
+	enum grpc_form form = grpc__form(&x->request);
+
+	/* What a call came to stands behind its answer. */
+	if (form == GRPC_HTTP2 && !x->answers_early) {
+		http_response__problem(&x->response,
+				       415, "gRPC needs HTTP/2; over HTTP/1.1 send application/grpc-web");
+		return false;
+	}
+	x->grpc = form;
+	if (grpc__timeout_ns(&x->request) >= 0)
+		return true;
+	http_response__problem(&x->response, 400, "grpc-timeout is no number of H, M, S, m, u or n");
+	return false;
+}
+
 bool requests__head(struct requests *r, struct exchange *x, const struct access_peer *peer,
 		    struct dcm_str method)
 {
-	if (exchange__read_head(x, method) && cut_base(r, x) &&
+	if (exchange__read_head(x, method) && cut_base(r, x) && take_form(x) &&
 	    access__check(r->o->rules, peer, &x->request, &x->response) && admit_body(r, x))
 		return true;
+	/* A method that is not there, not a thing that it was asked for. */
+	if (x->grpc && x->response.status == 404)
+		x->response.status = 501;
 	x->answered = true;
 	note_refusal(r, x);
 	return false;
@@ -268,7 +308,11 @@ bool requests__complete(struct requests *r, struct exchange *x)
 {
 	const struct http_route *route = http_routes__find(r->routes, x->request.method, x->request.path);
 
-	x->budget.deadline_mono_ns = now_ns() + r->o->request_timeout_ns;
+	int64_t granted = grpc__timeout_ns(&x->request);
+
+	if (granted < 0 || granted > r->o->request_timeout_ns)
+		granted = r->o->request_timeout_ns;
+	x->budget.deadline_mono_ns = now_ns() + granted;
 	x->budget.max_bytes = r->o->request_max_bytes;
 	x->response.body.limit = r->o->request_max_bytes;
 	if (x->body.error)

@@ -48,6 +48,7 @@
  *        http_client_free, http_start, http_cancel,
  *        rules_new, rules_free, rules_run, decode_as, revalued; input: targets()
  *   1.14 host: serve(), reply_put(), reply_header(), reply_problem(); dcm_decode.temporalities, .identity, .measure
+ *   1.15 dcm_endpoint.grpc; decode_as "writeraw"
  */
 #ifndef DECIMA_PLUGIN_H
 #define DECIMA_PLUGIN_H
@@ -65,7 +66,7 @@ extern "C" {
 
 #define DCM_ABI_MAGIC 0x414d4344u /* "DCMA" */
 #define DCM_ABI_MAJOR 1
-#define DCM_ABI_MINOR 14
+#define DCM_ABI_MINOR 15
 
 /* -------------------------------------------------------------------------------------------------
  * The host
@@ -317,7 +318,7 @@ struct dcm_host {
 	int (*encode)(const struct dcm_host *host, const struct dcm_batch *batch, uint32_t profile,
 		      const char *format, uint8_t **ret_data, size_t *ret_n, struct dcm_error *err);
 	/*
-	 * "pprof", "folded", "speedscope", "batch", (1.14) "lines", "push.v1"; bytes from anyone: bounded, checked.
+	 * "pprof", "folded", "speedscope", "batch", (1.14) "lines", "push.v1", (1.15) "writeraw"; bytes from anyone: bounded, checked.
 	 */
 	int (*decode)(const struct dcm_host *host, const char *format, const uint8_t *data,
 		      size_t n, struct dcm_batch **ret_batch, struct dcm_error *err);

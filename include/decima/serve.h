@@ -53,6 +53,12 @@ struct dcm_endpoint {
 	 */
 	void (*answer)(void *ctx, const struct dcm_request *request, struct dcm_reply *reply);
 	void *ctx;
+	/*
+	 * (1.15) Not 0: a unary method of gRPC too, at POST /PACKAGE.SERVICE/METHOD. Called so, or by gRPC-Web, the body is the
+	 * message and what is put is the answer's; a problem becomes the status that fits (400 INVALID_ARGUMENT, 404 NOT_FOUND,
+	 * 413 RESOURCE_EXHAUSTED, 503 UNAVAILABLE, ...). The Content-Type tells how it was called.
+	 */
+	uint32_t grpc;
 };
 
 #ifdef __cplusplus

@@ -20,7 +20,14 @@ static const struct dcm_option rows[] = {
 	  .def = "true",
 	  .flags = DCM_OPT_RESTART,
 	  .doc = "Take what Pyroscope's clients send: POST /ingest, and push.v1 at "
-		 "/push.v1.PusherService/Push." },
+		 "/push.v1.PusherService/Push, by Connect and by gRPC." },
+	{ .name = "parca",
+	  .type = DCM_OPT_BOOL,
+	  .offset = offsetof(struct receive_options, parca),
+	  .def = "true",
+	  .flags = DCM_OPT_RESTART,
+	  .doc = "Take what older agents of Parca send: gRPC's "
+		 "parca.profilestore.v1alpha1.ProfileStoreService/WriteRaw." },
 	{ .name = "answer",
 	  .type = DCM_OPT_CHOICE,
 	  .offset = offsetof(struct receive_options, answer),

@@ -12,7 +12,7 @@
 enum receive_answer { RECEIVE_WHEN_STORED, RECEIVE_WHEN_QUEUED };
 
 struct receive_options {
-	bool ingest, pyroscope;
+	bool ingest, pyroscope, parca;
 	int32_t answer; /* enum receive_answer */
 	int64_t max_body_bytes, max_unpacked_bytes;
 };

@@ -2,8 +2,8 @@
 /*
  * plugins/input/receive/push.c - push.v1.PusherService/Push, a unary call of Connect
  *
- * The request is a message as it is, the answer an empty one; a refusal is JSON with one of Connect's codes. gRPC is not
- * answered here.
+ * The request is a message as it is, the answer an empty one; a refusal is JSON with one of Connect's codes. By gRPC the
+ * same, which the host takes out of its frames, and a status.
  */
 #include "plugins/input/receive/pyroscope.h"
 
@@ -49,7 +49,7 @@ static void answer(void *ctx, const struct dcm_request *q, struct dcm_reply *rep
 	struct dcm_str type = desk__field(q->headers, q->n_headers, "content-type");
 	struct desk_verdict v;
 
-	if (!str__eq(type, STR("application/proto")) &&
+	if (!str__starts(type, STR("application/grpc")) && !str__eq(type, STR("application/proto")) &&
 	    !str__eq(type, STR("application/x-protobuf"))) {
 		desk__refuse(d, &v,
 			     415, "Content-Type %.*s is not read here; send push.v1.PushRequest as application/proto",
@@ -77,6 +77,7 @@ int push__serve(struct desk *d, struct dcm_error *err)
 		.max_unpacked = (uint64_t)d->options->max_unpacked_bytes,
 		.answer = answer,
 		.ctx = d,
+		.grpc = 1,
 	};
 
 	return d->host->serve(d->host, &endpoint, err);

@@ -11,6 +11,7 @@
 #include "core/base/mem.h"
 #include "plugins/input/receive/desk.h"
 #include "plugins/input/receive/ingest.h"
+#include "plugins/input/receive/parca.h"
 #include "plugins/input/receive/pyroscope.h"
 
 struct receive {
@@ -43,10 +44,12 @@ static int receive_start(void *instance, struct dcm_error *err)
 		e = pyroscope__serve(&r->desk, err);
 	if (e == 0 && o->pyroscope)
 		e = push__serve(&r->desk, err);
+	if (e == 0 && o->parca)
+		e = parca__serve(&r->desk, err);
 	if (e == 0)
-		r->host->set_state(r->host, DCM_STATE_OK, "takes%s%s at the server's addresses",
+		r->host->set_state(r->host, DCM_STATE_OK, "takes%s%s%s at the server's addresses",
 				   o->ingest ? " /api/v1/ingest" : "",
-				   o->pyroscope ? " /ingest /push.v1.PusherService/Push" : "");
+				   o->pyroscope ? " /ingest push.v1" : "", o->parca ? " WriteRaw" : "");
 	return e;
 }
 
@@ -68,7 +71,7 @@ static const struct dcm_plugin plugin = {
 	.name = "receive",
 	.version = "1",
 	.summary = "Takes profiles that others send: by a plain request, and as Pyroscope's "
-		   "clients do.",
+		   "clients and Parca's agents do.",
 	.options = &receive_options__table,
 	.lifecycle = &lifecycle,
 	.input = &ops,

@@ -1,0 +1,284 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * core/net/grpc.c - a flag, four bytes of length and a message; and 17 statuses
+ */
+#include "core/net/grpc.h"
+
+#include <errno.h>
+#include <nettle/base64.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "core/base/error.h"
+#include "core/base/str.h"
+#include "core/deflate/deflate.h"
+
+enum { HEAD_BYTES = 5, PACKED = 1, TRAILERS = 0x80 };
+
+enum status {
+	OK = 0,
+	CANCELLED = 1,
+	UNKNOWN = 2,
+	INVALID_ARGUMENT = 3,
+	DEADLINE_EXCEEDED = 4,
+	NOT_FOUND = 5,
+	PERMISSION_DENIED = 7,
+	RESOURCE_EXHAUSTED = 8,
+	FAILED_PRECONDITION = 9,
+	UNIMPLEMENTED = 12,
+	INTERNAL = 13,
+	UNAVAILABLE = 14,
+	UNAUTHENTICATED = 16
+};
+
+enum grpc_form grpc__form(const struct http_request *req)
+{
+	/* The longer ones first; what follows is "+proto", a parameter, or nothing. */
+	static const struct {
+		const char *type;
+		enum grpc_form form;
+	} forms[] = { { "application/grpc-web-text", GRPC_WEB_TEXT },
+		      { "application/grpc-web", GRPC_WEB },
+		      { "application/grpc", GRPC_HTTP2 } };
+	struct dcm_str type = http_request__header(req, "content-type");
+
+	for (size_t i = 0; i < sizeof(forms) / sizeof(forms[0]); i++) {
+		struct dcm_str want = str__of(forms[i].type);
+
+		if (str__starts(type, want) &&
+		    (type.n == want.n || type.p[want.n] == '+' || type.p[want.n] == ';'))
+			return forms[i].form;
+	}
+	return GRPC_NONE;
+}
+
+/* ------------------------------------------------------------------------------------------------
+ * Requests
+ */
+
+static bool refuse(struct http_response *resp, int status, const char *why)
+{
+	http_response__problem(resp, status, "the message: %s", why);
+	return false;
+}
+
+/* Base64, of pieces that each may end with "=" (PROTOCOL-WEB.md): in place, it only becomes shorter. */
+static bool decode_text(struct dcm_str *body, struct buf *room)
+{
+	struct base64_decode_ctx ctx;
+	size_t n_out = 0;
+	uint8_t *to = buf__reserve(room, body->n);
+
+	if (!to)
+		return false;
+	base64_decode_init(&ctx);
+	for (uint32_t i = 0; i < body->n; i++) {
+		uint8_t byte;
+		int r = base64_decode_single(&ctx, &byte, body->p[i]);
+
+		if (r < 0)
+			return false;
+		if (r > 0)
+			to[n_out++] = byte;
+		/* Behind the padding of one piece another begins. */
+		if (body->p[i] == '=' && (i + 1 == body->n || body->p[i + 1] != '=') &&
+		    base64_decode_final(&ctx))
+			base64_decode_init(&ctx);
+	}
+	room->n = n_out;
+	*body = buf__view(room);
+	return base64_decode_final(&ctx) == 1;
+}
+
+static bool unpack(struct http_request *req, struct dcm_str packed, uint64_t max_unpacked,
+		   struct buf *room, struct http_response *resp)
+{
+	struct dcm_str coding = http_request__header(req, "grpc-encoding");
+	struct dcm_error err = DCM_ERROR_INIT;
+	struct buf out = { 0 };
+	int r;
+
+	if (!str__eq(coding, STR("gzip"))) {
+		http_response__header(resp, "grpc-accept-encoding", "identity,gzip");
+		http_response__problem(
+			resp, 501,
+			"the message is packed by \"%.*s\", which nobody here unpacks; send "
+			"it in gzip or as it is",
+			STR_ARG(coding));
+		return false;
+	}
+	r = deflate__unpack((const uint8_t *)packed.p, packed.n, max_unpacked, &out, &err);
+	/* `packed` may be in the room: it is not touched before. */
+	buf__fini(room);
+	*room = out;
+	if (r < 0) {
+		http_response__problem(resp, r == -E2BIG ? 413 : http__status_of(r),
+				       "the message: %s", err.text);
+		return false;
+	}
+	req->body = buf__view(room);
+	return true;
+}
+
+bool grpc__open(enum grpc_form form, struct http_request *req, uint64_t max_unpacked,
+		struct buf *room, struct http_response *resp)
+{
+	struct dcm_str body = req->body, message;
+	const uint8_t *head;
+	uint64_t n;
+
+	if (form == GRPC_WEB_TEXT && !decode_text(&body, room))
+		return refuse(resp, 400, "is not in base64");
+	if (body.n < HEAD_BYTES)
+		return refuse(resp, 400, "there is none; a call has one");
+	head = (const uint8_t *)body.p;
+	n = (uint64_t)head[1] << 24 | (uint64_t)head[2] << 16 | (uint64_t)head[3] << 8 | head[4];
+	if (n > body.n - HEAD_BYTES)
+		return refuse(resp, 400, "it is shorter than its head says");
+	if (n < body.n - HEAD_BYTES)
+		return refuse(resp, 501, "another one follows; this method takes one");
+	if (head[0] & ~PACKED)
+		return refuse(resp, 400, "its first byte is neither 0 nor 1");
+	message = (struct dcm_str){ body.p + HEAD_BYTES, (uint32_t)n };
+	if (head[0] & PACKED)
+		return unpack(req, message, max_unpacked, room, resp);
+	if (n > max_unpacked)
+		return refuse(resp, 413, "it is too large for this method");
+	req->body = message;
+	return true;
+}
+
+int64_t grpc__timeout_ns(const struct http_request *req)
+{
+	static const struct {
+		char unit;
+		int64_t ns;
+	} units[] = { { 'n', 1 },	   { 'u', 1000 },	 { 'm', 1000000 },
+		      { 'S', 1000000000 }, { 'M', 60000000000 }, { 'H', 3600000000000 } };
+	struct dcm_str t = http_request__header(req, "grpc-timeout");
+	int64_t n = 0;
+
+	if (t.n == 0)
+		return INT64_MAX;
+	/* At most eight digits, and the unit. */
+	if (t.n < 2 || t.n > 9)
+		return -1;
+	for (uint32_t i = 0; i + 1 < t.n; i++) {
+		if (t.p[i] < '0' || t.p[i] > '9')
+			return -1;
+		n = 10 * n + (t.p[i] - '0');
+	}
+	for (size_t i = 0; i < sizeof(units) / sizeof(units[0]); i++)
+		if (units[i].unit == t.p[t.n - 1])
+			return n > INT64_MAX / units[i].ns ? INT64_MAX : n * units[i].ns;
+	return -1;
+}
+
+/* ------------------------------------------------------------------------------------------------
+ * Responses
+ */
+
+/* What clients do again is UNAVAILABLE alone: so is all that passes, and nothing else. */
+static enum status status_of(int http)
+{
+	switch (http) {
+	case 200:
+	case 204:
+		return OK;
+	case 400:
+	case 415:
+	case 422:
+		return INVALID_ARGUMENT;
+	case 401:
+		return UNAUTHENTICATED;
+	case 403:
+	case 421:
+		return PERMISSION_DENIED;
+	case 404:
+		return NOT_FOUND;
+	case 405:
+	case 501:
+		return UNIMPLEMENTED;
+	case 409:
+		return FAILED_PRECONDITION;
+	case 413:
+		return RESOURCE_EXHAUSTED;
+	case 429:
+	case 503:
+	case 507:
+		return UNAVAILABLE;
+	case 499:
+		return CANCELLED;
+	case 504:
+		return DEADLINE_EXCEEDED;
+	case 500:
+		return INTERNAL;
+	default:
+		return UNKNOWN;
+	}
+}
+
+/* Percent-encoded, but for what is printable (PROTOCOL-HTTP2.md, Status-Message). */
+static void put_message(struct buf *b, struct dcm_str text)
+{
+	for (uint32_t i = 0; i < text.n; i++) {
+		uint8_t c = (uint8_t)text.p[i];
+
+		if (c >= ' ' && c <= '~' && c != '%')
+			buf__byte(b, c);
+		else
+			buf__printf(b, "%%%02X", c);
+	}
+}
+
+static void put_head(struct buf *b, uint8_t flags, size_t n)
+{
+	const uint8_t head[HEAD_BYTES] = { flags, (uint8_t)(n >> 24), (uint8_t)(n >> 16),
+					   (uint8_t)(n >> 8), (uint8_t)n };
+
+	buf__append(b, head, sizeof(head));
+}
+
+static void encode_text(struct buf *body)
+{
+	struct buf text = { 0 };
+	char *to = (char *)buf__reserve(&text, BASE64_ENCODE_RAW_LENGTH(body->n));
+
+	if (to) {
+		base64_encode_raw(to, body->n, body->data);
+		text.n = BASE64_ENCODE_RAW_LENGTH(body->n);
+	}
+	buf__fini(body);
+	*body = text;
+}
+
+void grpc__close(enum grpc_form form, struct http_response *resp, struct buf *trailers)
+{
+	static const char *const types[] = {
+		[GRPC_HTTP2] = "application/grpc", [GRPC_WEB] = "application/grpc-web+proto", [GRPC_WEB_TEXT] = "application/grpc-web-text+proto"
+	};
+	enum status status = status_of(resp->status);
+	struct buf body = { 0 };
+
+	if (status == OK) {
+		put_head(&body, 0, resp->body.n);
+		buf__append(&body, resp->body.data, resp->body.n);
+	}
+	buf__printf(trailers, "grpc-status: %d\r\n", status);
+	if (status != OK) {
+		buf__text(trailers, "grpc-message: ");
+		put_message(trailers, buf__view(&resp->detail));
+		buf__text(trailers, "\r\n");
+	}
+	if (form != GRPC_HTTP2) {
+		put_head(&body, TRAILERS, trailers->n);
+		buf__append(&body, trailers->data, trailers->n);
+	}
+	if (form == GRPC_WEB_TEXT)
+		encode_text(&body);
+	body.error = body.error ? body.error : trailers->error;
+	buf__fini(&resp->body);
+	resp->body = body;
+	resp->status = 200;
+	snprintf(resp->content_type, sizeof(resp->content_type), "%s", types[form]);
+}

@@ -1,0 +1,34 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * core/net/grpc.h - gRPC and gRPC-Web around a request and its response: frames, compression, statuses
+ *
+ * A method is a route with `grpc`, at POST /PACKAGE.SERVICE/METHOD, whose handler takes one message as
+ * body and answers with one: it knows nothing of what stands here. Sources: grpc/grpc, doc/PROTOCOL-HTTP2.md,
+ * PROTOCOL-WEB.md, http-grpc-status-mapping.md, statuscodes.md. No threads of its own.
+ */
+#ifndef DECIMA_NET_GRPC_H
+#define DECIMA_NET_GRPC_H
+
+#include "core/net/http.h"
+
+/* How a request is in gRPC, by its Content-Type. */
+enum grpc_form { GRPC_NONE, GRPC_HTTP2, GRPC_WEB, GRPC_WEB_TEXT };
+enum grpc_form grpc__form(const struct http_request *req);
+
+/*
+ * The one message of a body, unpacked, as req->body: a view into what was there, or `room`. False: the
+ * response says what is wrong with it. `max_unpacked` bytes at most.
+ */
+bool grpc__open(enum grpc_form form, struct http_request *req, uint64_t max_unpacked,
+		struct buf *room, struct http_response *resp);
+
+/*
+ * Makes the answer of a handler, or a problem, one of gRPC: status 200, the message in a frame, and what
+ * it came to: in `trailers` ("name: value\r\n" each) over HTTP/2, at the end of the body in gRPC-Web.
+ */
+void grpc__close(enum grpc_form form, struct http_response *resp, struct buf *trailers);
+
+/* ns that "grpc-timeout" grants, INT64_MAX without one; -1: it is none. */
+int64_t grpc__timeout_ns(const struct http_request *req);
+
+#endif

@@ -1,0 +1,13 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * plugins/input/receive/parca.h - what Parca's agents send
+ */
+#ifndef DECIMA_RECEIVE_PARCA_H
+#define DECIMA_RECEIVE_PARCA_H
+
+#include "plugins/input/receive/desk.h"
+
+/* Offers the method. The desk outlives it. */
+int parca__serve(struct desk *d, struct dcm_error *err);
+
+#endif

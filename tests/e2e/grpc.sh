@@ -1,0 +1,124 @@
+#!/bin/sh
+# SPDX-License-Identifier: Apache-2.0
+# tests/e2e/grpc.sh - gRPC as grpc-go speaks it, and gRPC-Web, at the port that everything else has
+#
+# grpcurl is a Go module, which comes through the module proxy that `go` knows.
+#
+# runs beside others
+set -u
+. "$top_srcdir/tests/e2e/lib.sh"
+
+[ -e "$plugins/input_receive.so" ] || skip_all "built without receive"
+start() {
+	if ! daemon_start -c "$dir/grpc.yaml" --set "server.listen=[\"127.0.0.1:0\",\"unix:$dir/sock\"]"; then
+		not_ok "grpc.$1" "$(tail -n 3 "$dir/log" | tr '\n' '|')"
+		exit 1
+	fi
+	ok "grpc.$1"
+	base=$(sed -n 's|.*is ready at \(http://[^ ,]*\).*|\1|p' "$dir/log" | head -n 1)
+}
+cat >"$dir/grpc.yaml" <<YAML
+inputs: { receive: { max_body: 256KiB, max_unpacked: 512KiB } }
+storage: { local: {} }
+YAML
+start starts
+
+# ---- gRPC-Web: by hand, over both versions of HTTP ----
+health=/grpc.health.v1.Health/Check
+# web NAME HTTP TYPE WANT: the answer to one empty message, as od shows it
+web() {
+	printf '\0\0\0\0\0' >"$dir/call"
+	case $3 in *text*) base64 "$dir/call" | tr -d '\n' >"$dir/call.text" && mv "$dir/call.text" "$dir/call" ;; esac
+	curl -s "$2" -D "$dir/head" -H "Content-Type: $3" --data-binary "@$dir/call" "$base$health" >"$dir/answer"
+	case $3 in *text*) base64 -d "$dir/answer" >"$dir/answer.bytes" && mv "$dir/answer.bytes" "$dir/answer" ;; esac
+	got=$(od -An -c "$dir/answer" | tr -d ' \n')
+	if [ "$got" = "$4" ]; then ok "grpc.$1"; else not_ok "grpc.$1" "$got"; fi
+	expect "grpc.$1_type" "$5" "$dir/head"
+}
+# SERVING is field 1, 1.
+serving='\0\0\0\0002\b001200\0\0\0020grpc-status:0\r\n'
+web web --http1.1 application/grpc-web "$serving" 'Content-Type: application/grpc-web+proto'
+web web_http_2 --http2-prior-knowledge application/grpc-web+proto "$serving" 'content-type: application/grpc-web+proto'
+web web_text --http1.1 application/grpc-web-text "$serving" 'Content-Type: application/grpc-web-text+proto'
+curl -s -H 'Content-Type: application/grpc' --data-binary "@$dir/call" "$base$health" >"$dir/answer"
+expect grpc.http_1 'gRPC needs HTTP/2' "$dir/answer"
+curl -s --http2-prior-knowledge -D "$dir/head" -H 'Content-Type: application/grpc' --data-binary @/dev/null "$base$health" >"$dir/answer"
+expect grpc.without_a_message 'grpc-status: 3' "$dir/head"
+curl -s --http2-prior-knowledge -D "$dir/head" -H 'Content-Type: application/grpc' -d x "$base/api/v1/ingest" >"$dir/answer"
+expect grpc.no_method 'grpc-status: 12' "$dir/head"
+
+# ---- grpc-go, in grpcurl ----
+grpcurl_made() {
+	command -v go >/dev/null || {
+		skip grpc.grpcurl "go is not installed; apt-get install golang-go"
+		return 1
+	}
+	GOPROXY=$(go env GOPROXY) GOSUMDB=$(go env GOSUMDB) GONOSUMDB=$(go env GONOSUMDB)
+	GOFLAGS='-mod=mod -modcacherw' GOTOOLCHAIN=local GOCACHE=${GOCACHE:-$dir/cache} GOPATH=$dir/gopath HOME=$dir
+	export GOFLAGS GOPROXY GOSUMDB GONOSUMDB GOTOOLCHAIN GOCACHE GOPATH HOME
+	if ! GOBIN=$dir timeout 400 go install github.com/fullstorydev/grpcurl/cmd/grpcurl@v1.9.3 >"$dir/err" 2>&1; then
+		skip grpc.grpcurl "it cannot be fetched or built: $(tail -n 1 "$dir/err")"
+		return 1
+	fi
+}
+grpcurl_made || exit 0
+
+# call PROTO METHOD [ARGUMENT]...: its answer in $dir/answer, what it says in $dir/err
+call() {
+	proto=$1 method=$2
+	shift 2
+	timeout 60 "$dir/grpcurl" -plaintext -import-path "$top_srcdir/tests/data/proto" -proto "$proto.proto" "$@" \
+		"${base#http://}" "$method" >"$dir/answer" 2>"$dir/err"
+}
+call health grpc.health.v1.Health/Check
+expect grpc.health '"status": "SERVING"' "$dir/answer"
+call health grpc.health.v1.Health/Check -d '{ "service": "decima" }'
+expect grpc.health_of_another 'Code: NotFound' "$dir/err"
+call health grpc.health.v1.Health/Watch
+expect grpc.no_such_method 'Code: Unimplemented' "$dir/err"
+
+# ---- profiles ----
+printf 'main;work 30\nmain;idle 12\n' >"$dir/a.folded"
+"$decima" convert "$dir/a.folded" "$dir/a.pb.gz" >/dev/null
+profile=$(base64 "$dir/a.pb.gz" | tr -d '\n')
+raw() { printf '{"series":[{"labels":{"labels":[{"name":"__name__","value":"demo"},{"name":"node","value":"%s"}]},"samples":[{"rawProfile":"%s"}]}]}' "$1" "$2"; }
+write_raw=parca.profilestore.v1alpha1.ProfileStoreService/WriteRaw
+sums() {
+	got=$(ask query stacks "$3" --from now-1h --to now+1m 2>/dev/null | awk '{ n += $NF } END { printf "%d\n", n }')
+	if [ "$got" = "$2" ]; then ok "grpc.$1"; else not_ok "grpc.$1" "$got, not $2: $(head -n 3 "$dir/err" | tr '\n' '|')"; fi
+}
+call writeraw $write_raw -d "$(raw one "$profile")"
+expect_status grpc.write_raw 0 $?
+sums write_raw_is_stored 42 'demo:samples:count::{node="one"}'
+call writeraw $write_raw -d "$(raw two "$(printf 'no profile' | base64)")"
+expect grpc.write_raw_nonsense 'Code: InvalidArgument' "$dir/err"
+expect grpc.write_raw_says_where 'writeraw: series 0, profile 0' "$dir/err"
+# Random text is not packed any smaller.
+big=$(head -c 250000 /dev/urandom | base64 | tr -d '\n')
+raw three "$big" >"$dir/big.json"
+timeout 60 "$dir/grpcurl" -plaintext -import-path "$top_srcdir/tests/data/proto" -proto writeraw.proto -d @ \
+	"${base#http://}" $write_raw <"$dir/big.json" >"$dir/answer" 2>"$dir/err"
+expect grpc.write_raw_bad_and_large 'Code: InvalidArgument' "$dir/err"
+raw three "$(head -c 500000 /dev/urandom | base64 | tr -d '\n')" >"$dir/big.json"
+timeout 60 "$dir/grpcurl" -plaintext -import-path "$top_srcdir/tests/data/proto" -proto writeraw.proto -d @ \
+	"${base#http://}" $write_raw <"$dir/big.json" >"$dir/answer" 2>"$dir/err"
+expect grpc.write_raw_too_large 'Code: ResourceExhausted' "$dir/err"
+call push push.v1.PusherService/Push -d "{\"series\":[{\"labels\":[{\"name\":\"__name__\",\"value\":\"demo\"},{\"name\":\"node\",\"value\":\"pushed\"}],\"samples\":[{\"rawProfile\":\"$profile\",\"ID\":\"1\"}]}]}"
+expect_status grpc.push 0 $?
+sums push_is_stored 42 'demo:samples:count::{node="pushed"}'
+daemon_stop
+
+# ---- who may ----
+printf 'server: { tokens: [ { token: letmein, role: write }, { token: look, role: read } ] }\n' >>"$dir/grpc.yaml"
+start with_tokens
+call writeraw $write_raw -d "$(raw four "$profile")"
+expect grpc.without_a_token 'Code: Unauthenticated' "$dir/err"
+call writeraw $write_raw -H 'Authorization: Bearer wrong' -d "$(raw four "$profile")"
+expect grpc.wrong_token 'Code: Unauthenticated' "$dir/err"
+call writeraw $write_raw -H 'Authorization: Bearer look' -d "$(raw four "$profile")"
+expect grpc.may_read_only 'Code: PermissionDenied' "$dir/err"
+call writeraw $write_raw -H 'Authorization: Bearer letmein' -d "$(raw four "$profile")"
+expect_status grpc.token 0 $?
+# Probes have none.
+call health grpc.health.v1.Health/Check
+expect grpc.health_without_a_token '"status": "SERVING"' "$dir/answer"
