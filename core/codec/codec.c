@@ -18,6 +18,7 @@
 #include "core/codec/folded.h"
 #include "core/codec/html.h"
 #include "core/codec/legacy.h"
+#include "core/codec/otlp.h"
 #include "core/codec/perf_script.h"
 #include "core/codec/pprof.h"
 #include "core/codec/pushed.h"
@@ -66,6 +67,8 @@ static const struct format {
 	{ "lines", "", NULL, folded__decode_lines },
 	{ "push.v1", "", NULL, pushed__decode },
 	{ "writeraw", "", NULL, pushed__decode_raw },
+	{ "otlp", "", NULL, otlp__decode },
+	{ "otlp.1", "", NULL, otlp__decode_current },
 };
 #define N_FORMATS (sizeof(formats) / sizeof(formats[0]))
 

@@ -21,6 +21,9 @@
 struct decode_notes {
 	const char *guessed; /* the format, where none was given; static */
 	size_t n_rounded; /* values of folded text with a fraction, which a batch has no room for */
+	const char *old_version; /* of the format, when it was told by the bytes and is not the current one; static */
+	uint64_t n_refused;	  /* profiles that were left out, the others being taken */
+	struct dcm_error refusal; /* why the first was */
 };
 
 struct decode_measure;

@@ -13,6 +13,9 @@ core_codec_libcodec_la_SOURCES = \
 	core/codec/legacy_heap.c core/codec/legacy_heap.h core/codec/legacy_jemalloc.c \
 	core/codec/legacy_lines.c core/codec/legacy_lines.h core/codec/legacy_maps.c \
 	core/codec/legacy_symbols.c core/codec/legacy_threads.c \
+	core/codec/otlp.h core/codec/otlp_decode.c core/codec/otlp_input.h core/codec/otlp_labels.c \
+	core/codec/otlp_layout.c core/codec/otlp_layout.h core/codec/otlp_samples.c \
+	core/codec/otlp_tables.c core/codec/otlp_values.c \
 	core/codec/perf_script.c core/codec/perf_script.h \
 	core/codec/pprof.h core/codec/pprof_encode.c core/codec/pprof_decode.c \
 	core/codec/pprof_input.h core/codec/pprof_labels.c core/codec/pprof_tables.c \

@@ -94,9 +94,12 @@ static int decode_as(void *ctx, const struct dcm_decode *how, const uint8_t *dat
 		.time_ns = how->time_ns,
 		.max_bytes = how->max_bytes,
 	};
+	struct decode_notes notes = { 0 };
 	struct decode_measure m;
+	int r;
 
 	(void)ctx;
+	o.notes = &notes;
 	if (DCM_HAS(how, duration_ns)) {
 		m = (struct decode_measure){ how->measure, how->scale > 0 ? how->scale : 1,
 					     how->period, how->duration_ns };
@@ -105,7 +108,13 @@ static int decode_as(void *ctx, const struct dcm_decode *how, const uint8_t *dat
 		o.identity = how->identity;
 		o.measure = how->measure.n ? &m : NULL;
 	}
-	return codec__decode_with(how->format, data, n, &o, ret_batch, err);
+	r = codec__decode_with(how->format, data, n, &o, ret_batch, err);
+	if (r == 0 && DCM_HAS(how, found) && how->found) {
+		how->found->old_version = notes.old_version;
+		how->found->n_refused = notes.n_refused;
+		how->found->refusal = notes.refusal;
+	}
+	return r;
 }
 
 /* ---- rules: what plugins know as struct dcm_rules is the pipeline's struct rules ---- */

@@ -49,6 +49,7 @@
  *        rules_new, rules_free, rules_run, decode_as, revalued; input: targets()
  *   1.14 host: serve(), reply_put(), reply_header(), reply_problem(); dcm_decode.temporalities, .identity, .measure
  *   1.15 dcm_endpoint.grpc; decode_as "writeraw"
+ *   1.16 dcm_decode.found; decode_as "otlp", "otlp.1"
  */
 #ifndef DECIMA_PLUGIN_H
 #define DECIMA_PLUGIN_H
@@ -66,7 +67,7 @@ extern "C" {
 
 #define DCM_ABI_MAGIC 0x414d4344u /* "DCMA" */
 #define DCM_ABI_MAJOR 1
-#define DCM_ABI_MINOR 15
+#define DCM_ABI_MINOR 16
 
 /* -------------------------------------------------------------------------------------------------
  * The host
@@ -171,6 +172,14 @@ struct dcm_temporality_of {
 	uint32_t temporality; /* enum dcm_temporality */
 };
 
+/* What there is to say of bytes that were decoded all the same: dcm_decode.found. The caller sets the size. */
+struct dcm_found {
+	uint32_t size;
+	const char *old_version; /* of the format, where it is an old one that was told by the bytes; static; else NULL */
+	uint64_t n_refused;	  /* profiles that were left out */
+	struct dcm_error refusal; /* why the first was */
+};
+
 /* How bytes are decoded: host->decode_as(). What is zero is found out from them. */
 struct dcm_decode {
 	uint32_t size;
@@ -190,6 +199,7 @@ struct dcm_decode {
 	 */
 	struct dcm_str measure;
 	int64_t scale, period, duration_ns;
+	struct dcm_found *found; /* (1.16) filled in on success; may be NULL */
 };
 
 /* A profile's new values: host->revalued(). */
@@ -318,7 +328,8 @@ struct dcm_host {
 	int (*encode)(const struct dcm_host *host, const struct dcm_batch *batch, uint32_t profile,
 		      const char *format, uint8_t **ret_data, size_t *ret_n, struct dcm_error *err);
 	/*
-	 * "pprof", "folded", "speedscope", "batch", (1.14) "lines", "push.v1", (1.15) "writeraw"; bytes from anyone: bounded, checked.
+	 * "pprof", "folded", "speedscope", "batch", (1.14) "lines", "push.v1", (1.15) "writeraw", (1.16) "otlp" and, of
+	 * development version 1 for sure, "otlp.1"; bytes from anyone: bounded, checked.
 	 */
 	int (*decode)(const struct dcm_host *host, const char *format, const uint8_t *data,
 		      size_t n, struct dcm_batch **ret_batch, struct dcm_error *err);

@@ -250,6 +250,12 @@ tests_unit_test_pushed_SOURCES = tests/unit/test_pushed.c tests/unit/pb_text.h \
 tests_unit_test_pushed_LDFLAGS = $(AM_LDFLAGS) $(LDFLAGS_FAILMALLOC)
 tests_unit_test_pushed_LDADD = $(CODEC_LA) $(UNIT_LIBS)
 
+unit_tests += tests/unit/test_otlp
+tests_unit_test_otlp_SOURCES = tests/unit/test_otlp.c tests/unit/pb_text.h \
+	$(RANDOM_BATCH) $(FAILMALLOC)
+tests_unit_test_otlp_LDFLAGS = $(AM_LDFLAGS) $(LDFLAGS_FAILMALLOC)
+tests_unit_test_otlp_LDADD = $(CODEC_LA) $(UNIT_LIBS)
+
 unit_tests += tests/unit/test_receive
 tests_unit_test_receive_SOURCES = tests/unit/test_receive.c tests/unit/no_metrics.h plugins/input/receive/desk.c \
 	plugins/input/receive/form.c plugins/input/receive/labels.c

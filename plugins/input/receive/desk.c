@@ -51,6 +51,9 @@ void desk__init(struct desk *d, const struct dcm_host *host, const struct receiv
 		.bytes = host->metric(
 			host, DCM_COUNTER, "receive_bytes_total",
 			"Bytes of these requests, unpacked where HTTP had packed them."),
+		.old = host->metric(
+			host, DCM_COUNTER,
+			"receive_otlp_old_total", "OTLP requests of a version before 1.10, as their bytes told, that were taken."),
 	};
 }
 

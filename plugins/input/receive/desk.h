@@ -15,7 +15,7 @@
 struct desk {
 	const struct dcm_host *host;
 	const struct receive_options *options;
-	struct dcm_metric *requests, *refused, *late, *samples, *bytes;
+	struct dcm_metric *requests, *refused, *late, *samples, *bytes, *old;
 };
 
 /* Metrics; NULL ones are fine. */

@@ -8,6 +8,7 @@ receive_pure = \
 	plugins/input/receive/ingest.c plugins/input/receive/ingest.h \
 	plugins/input/receive/labels.c plugins/input/receive/labels.h \
 	plugins/input/receive/options.c plugins/input/receive/options.h \
+	plugins/input/receive/otlp.c plugins/input/receive/otlp.h \
 	plugins/input/receive/parca.c plugins/input/receive/parca.h \
 	plugins/input/receive/push.c \
 	plugins/input/receive/pyroscope.c plugins/input/receive/pyroscope.h

@@ -4,6 +4,7 @@
  */
 #include "plugins/input/receive/options.h"
 
+static const char *const old_choices[] = { "read", "refuse", NULL };
 static const char *const answers[] = { "stored", "queued", NULL };
 
 static const struct dcm_option rows[] = {
@@ -28,6 +29,23 @@ static const struct dcm_option rows[] = {
 	  .flags = DCM_OPT_RESTART,
 	  .doc = "Take what older agents of Parca send: gRPC's "
 		 "parca.profilestore.v1alpha1.ProfileStoreService/WriteRaw." },
+	{ .name = "otlp",
+	  .type = DCM_OPT_BOOL,
+	  .offset = offsetof(struct receive_options, otlp),
+	  .def = "true",
+	  .flags = DCM_OPT_RESTART,
+	  .doc = "Take OTLP profiles: POST /v1development/profiles, and gRPC's "
+		 "opentelemetry.proto.collector.profiles.v1development.ProfilesService/Export." },
+	{ .name = "otlp_old",
+	  .type = DCM_OPT_CHOICE,
+	  .offset = offsetof(struct receive_options, otlp_old),
+	  .def = "read",
+	  .choices = old_choices,
+	  .flags = DCM_OPT_RESTART,
+	  .doc = "OTLP profiles that do not say their version. read: those of OTLP 1.4, 1.5 and "
+		 "1.7 to "
+		 "1.9 are told by their bytes, and read; refuse: all are read as of 1.10, as the "
+		 "specification has it, and others refused or misread." },
 	{ .name = "answer",
 	  .type = DCM_OPT_CHOICE,
 	  .offset = offsetof(struct receive_options, answer),

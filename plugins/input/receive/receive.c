@@ -11,6 +11,7 @@
 #include "core/base/mem.h"
 #include "plugins/input/receive/desk.h"
 #include "plugins/input/receive/ingest.h"
+#include "plugins/input/receive/otlp.h"
 #include "plugins/input/receive/parca.h"
 #include "plugins/input/receive/pyroscope.h"
 
@@ -46,10 +47,13 @@ static int receive_start(void *instance, struct dcm_error *err)
 		e = push__serve(&r->desk, err);
 	if (e == 0 && o->parca)
 		e = parca__serve(&r->desk, err);
+	if (e == 0 && o->otlp)
+		e = otlp__serve(&r->desk, err);
 	if (e == 0)
-		r->host->set_state(r->host, DCM_STATE_OK, "takes%s%s%s at the server's addresses",
+		r->host->set_state(r->host, DCM_STATE_OK, "takes%s%s%s%s at the server's addresses",
 				   o->ingest ? " /api/v1/ingest" : "",
-				   o->pyroscope ? " /ingest push.v1" : "", o->parca ? " WriteRaw" : "");
+				   o->pyroscope ? " /ingest push.v1" : "",
+				   o->parca ? " WriteRaw" : "", o->otlp ? " OTLP" : "");
 	return e;
 }
 
@@ -70,8 +74,9 @@ static const struct dcm_plugin plugin = {
 	.kind = DCM_INPUT,
 	.name = "receive",
 	.version = "1",
-	.summary = "Takes profiles that others send: by a plain request, and as Pyroscope's "
-		   "clients and Parca's agents do.",
+	.summary =
+		"Takes profiles that others send: by a plain request, by OTLP, and as Pyroscope's "
+		"clients and Parca's agents do.",
 	.options = &receive_options__table,
 	.lifecycle = &lifecycle,
 	.input = &ops,

@@ -1,0 +1,293 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * core/codec/otlp_layout.c - which version of OTLP's v1development profiles a request is of
+ *
+ * A field's wire type, and what it may hold, differ between versions where its meaning does. Some say for sure: where tables
+ * stand, what time and a profile's id look like. What 1.9 and 1.10 have changed are the fields of a sample, and one with few of
+ * them may be of either: so many are looked at, and each that is of one only has a voice. Without any the current one is meant.
+ *
+ *	           1.4, 1.5          1.7               1.8               1.9               from 1.10
+ *	Profile 3  mappings          location_indices  time, fixed64     time, fixed64     time, fixed64
+ *	        4  locations         time, varint      duration, varint  duration          duration
+ *	        8  attribute_units   comments          profile_id        dropped, varint   dropped, varint
+ *	Sample  2  locations_length  locations_length  values            values            attribute_indices
+ *	        3  values            values            attribute_indices attribute_indices link_index
+ *	        4  attribute_indices attribute_indices link_index        link_index        values
+ *
+ * 1.6 has its tables in ProfilesData, which a request is not: there it has none, and says nothing.
+ */
+#include "core/codec/otlp_layout.h"
+
+#include <errno.h>
+
+#include "core/base/error.h"
+#include "core/codec/protobuf.h"
+#include "core/codec/varints.h"
+
+enum { LOOKED_AT = 4096 /* samples */ };
+
+/* clang-format off */
+#define DICTIONARY                                                                                 \
+	{ [OTLP_MAPPINGS] = 1, [OTLP_LOCATIONS] = 2, [OTLP_FUNCTIONS] = 3, [OTLP_LINKS] = 4,       \
+	  [OTLP_STRINGS] = 5, [OTLP_ATTRIBUTES] = 6, [OTLP_STACKS] = 7 }
+/* clang-format on */
+
+const struct otlp_layout otlp_layout__current = {
+	.name = "1.10",
+	.tables = DICTIONARY,
+	.profile = { .time = 3,
+		     .duration = 4,
+		     .period_type = 5,
+		     .period = 6,
+		     .format = 9,
+		     .payload = 10,
+		     .attribute_indices = 11 },
+	.sample = { .attributes = 2, .link = 3, .values = 4, .timestamps = 5 },
+	.location_attributes = 4,
+};
+static const struct otlp_layout layout_1_9 = {
+	.name = "1.9",
+	.tables = DICTIONARY,
+	.profile = { .time = 3,
+		     .duration = 4,
+		     .period_type = 5,
+		     .period = 6,
+		     .format = 9,
+		     .payload = 10,
+		     .attribute_indices = 11 },
+	.sample = { .values = 2, .attributes = 3, .link = 4, .timestamps = 5 },
+	.location_attributes = 4,
+};
+static const struct otlp_layout layout_1_8 = {
+	.name = "1.8",
+	.tables = DICTIONARY,
+	.profile = { .time = 3,
+		     .duration = 4,
+		     .period_type = 5,
+		     .period = 6,
+		     .format = 10,
+		     .payload = 11,
+		     .attribute_indices = 12 },
+	.sample = { .values = 2, .attributes = 3, .link = 4, .timestamps = 5 },
+	.location_attributes = 4,
+};
+static const struct otlp_layout layout_1_7 = {
+	.name = "1.7",
+	.is_ranged = true,
+	.tables = { [OTLP_MAPPINGS] = 1, [OTLP_LOCATIONS] = 2, [OTLP_FUNCTIONS] = 3, [OTLP_LINKS] = 4, [OTLP_STRINGS] = 5, [OTLP_ATTRIBUTES] = 6 },
+	.profile = { .location_indices = 3,
+		     .time = 4,
+		     .duration = 5,
+		     .period_type = 6,
+		     .period = 7,
+		     .format = 12,
+		     .payload = 13,
+		     .attribute_indices = 14 },
+	.sample = { .values = 3, .attributes = 4, .link = 5, .timestamps = 6 },
+	.location_attributes = 5,
+};
+static const struct otlp_layout layout_1_5 = {
+	.name = "1.5",
+	.is_ranged = true,
+	.has_tables_in_profile = true,
+	.tables = { [OTLP_MAPPINGS] = 3, [OTLP_LOCATIONS] = 4, [OTLP_FUNCTIONS] = 6, [OTLP_LINKS] = 9, [OTLP_STRINGS] = 10, [OTLP_ATTRIBUTES] = 7 },
+	.profile = { .location_indices = 5,
+		     .time = 11,
+		     .duration = 12,
+		     .period_type = 13,
+		     .period = 14,
+		     .format = 20,
+		     .payload = 21,
+		     .attribute_indices = 22,
+		     .attributes = 18 }, /* of 1.4 */
+	.sample = { .values = 3, .attributes = 4, .link = 5, .timestamps = 6 },
+	.location_attributes = 5,
+};
+
+/* What was seen. */
+struct look {
+	bool has_dictionary, has_tables, has_ranges, has_text_keys, has_number_keys;
+	uint64_t n_attributes;
+	uint32_t n_samples;
+	uint32_t is_1_8, is_later;	  /* voices of profiles */
+	uint32_t is_before_1_10, is_1_10; /* of samples */
+};
+
+static bool is_message(const struct pb_field *f, uint32_t number)
+{
+	return f->number == number && f->type == PB_BYTES;
+}
+
+static void look_at_dictionary(struct look *l, const struct pb_field *dictionary)
+{
+	struct pb_reader r = pb__reader(dictionary->p, dictionary->n);
+	struct pb_field f, key;
+
+	l->has_dictionary = true;
+	while (pb__next(&r, &f)) {
+		if (!is_message(&f, 6))
+			continue;
+		struct pb_reader attribute = pb__reader(f.p, f.n);
+		l->n_attributes++;
+		while (pb__next(&attribute, &key)) {
+			l->has_text_keys |= is_message(&key, 1);
+			l->has_number_keys |= key.number == 1 && key.type == PB_VARINT;
+		}
+	}
+}
+
+/* Can these be indices of different attributes, one for each? Else they are values. */
+static bool may_be_attributes(const struct look *l, const struct pb_field *list)
+{
+	uint64_t before = 0, v;
+
+	for (const uint8_t *p = list->p, *end = p + list->n; p < end; before = v) {
+		p = pb__varint(p, end, &v);
+		if (!p || v >= l->n_attributes || v == before)
+			return false;
+	}
+	return true;
+}
+
+/* One with the field 2 alone, or with timestamps beside it: values, of which there is one for each of those, or attributes. */
+static void look_at_list(struct look *l, const struct pb_field *list, const struct pb_field *timestamps)
+{
+	if (!timestamps->number || !may_be_attributes(l, list))
+		l->is_before_1_10++;
+	else if (timestamps->type == PB_BYTES && varints__count(list->p, list->n) != timestamps->n / 8)
+		l->is_1_10++;
+}
+
+static void look_at_sample(struct look *l, const struct pb_field *sample)
+{
+	struct pb_reader r = pb__reader(sample->p, sample->n);
+	struct pb_field f, list = { 0 }, timestamps = { 0 };
+	bool is_old = false, is_new = false;
+
+	while (pb__next(&r, &f)) {
+		if (f.number == 2 && f.type == PB_BYTES) {
+			list = f;
+		} else if (f.number == 5) {
+			timestamps = f;
+		} else if (f.number == 3 || f.number == 4) {
+			bool is_list = f.type == PB_BYTES;
+			is_new |= is_list == (f.number == 4);
+			is_old |= is_list != (f.number == 4);
+		}
+	}
+	/* A link without anything to count is none: it is a value that was not packed. */
+	is_new |= is_old && !list.number && !timestamps.number;
+	l->is_1_10 += is_new;
+	l->is_before_1_10 += is_old && !is_new;
+	if (!is_old && !is_new && list.n)
+		look_at_list(l, &list, &timestamps);
+}
+
+/* Has ValueType what 1.8 was the last to have, aggregation_temporality? */
+static bool has_temporality(const struct pb_field *type)
+{
+	struct pb_reader r = pb__reader(type->p, type->n);
+	struct pb_field f;
+
+	while (pb__next(&r, &f))
+		if (f.number == 3 && f.type == PB_VARINT)
+			return true;
+	return false;
+}
+
+static void look_at_field(struct look *l, const struct pb_field *f)
+{
+	bool is_bytes = f->type == PB_BYTES;
+
+	switch (f->number) {
+	case 1:
+		l->is_1_8 += is_bytes && has_temporality(f);
+		break;
+	case 3:
+		l->has_ranges |= is_bytes;
+		break;
+	case 4:
+		l->has_tables |= is_bytes;
+		break;
+	case 7:
+		l->is_later += is_bytes && f->n == 16;
+		break;
+	case 8:
+		l->is_1_8 += is_bytes;
+		break;
+	case 9:
+		l->is_1_8 += !is_bytes;
+		break;
+	case 10: /* strings begin with ""; a format or a payload is never that */
+		l->has_tables |= is_bytes && f->n == 0;
+		break;
+	case 12:
+		l->is_1_8++;
+		break;
+	default:
+		break;
+	}
+}
+
+static void look_at_profile(struct look *l, const struct pb_field *profile)
+{
+	struct pb_reader r = pb__reader(profile->p, profile->n);
+	struct pb_field f;
+
+	while (pb__next(&r, &f)) {
+		look_at_field(l, &f);
+		if (is_message(&f, 2) && l->n_samples++ < LOOKED_AT)
+			look_at_sample(l, &f);
+	}
+}
+
+/* Profiles are the fields 2 of the fields 2 of a resource. */
+static void look_at_resource(struct look *l, const struct pb_field *resource)
+{
+	struct pb_reader r = pb__reader(resource->p, resource->n);
+	struct pb_field scope, profile;
+
+	while (pb__next(&r, &scope)) {
+		if (!is_message(&scope, 2))
+			continue;
+		struct pb_reader in_scope = pb__reader(scope.p, scope.n);
+		while (pb__next(&in_scope, &profile))
+			if (is_message(&profile, 2))
+				look_at_profile(l, &profile);
+	}
+}
+
+static struct look look_at(const uint8_t *data, size_t n)
+{
+	struct look l = { 0 };
+	struct pb_field f;
+
+	for (struct pb_reader r = pb__reader(data, n); pb__next(&r, &f);)
+		if (is_message(&f, 2))
+			look_at_dictionary(&l, &f);
+	for (struct pb_reader r = pb__reader(data, n); pb__next(&r, &f);)
+		if (is_message(&f, 1))
+			look_at_resource(&l, &f);
+	return l;
+}
+
+const struct otlp_layout *otlp_layout__of(const uint8_t *data, size_t n, struct dcm_error *err)
+{
+	const struct look l = look_at(data, n);
+
+	if (!l.has_dictionary && l.has_tables)
+		return &layout_1_5;
+	if (!l.has_dictionary && l.n_samples) {
+		error__set(
+			err, -EINVAL,
+			"otlp: the request has samples and no dictionary, as those of OTLP 1.6 and "
+			"before 1.4, which cannot be read; update the sender to OTLP 1.10 or "
+			"later");
+		return NULL;
+	}
+	if (l.has_text_keys || (l.has_ranges && !l.has_number_keys))
+		return &layout_1_7;
+	if (l.is_before_1_10 <= l.is_1_10)
+		return &otlp_layout__current;
+	return l.is_1_8 > l.is_later ? &layout_1_8 : &layout_1_9;
+}

@@ -1,0 +1,236 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * plugins/input/receive/otlp.c - OTLP profiles: ProfilesService/Export
+ *
+ * A refusal over HTTP is a google.rpc.Status { code = 1, message = 2 }, as OTLP/HTTP has it.
+ */
+#include "plugins/input/receive/otlp.h"
+
+#include <stdio.h>
+
+#include "core/base/str.h"
+
+/* ---- the messages that are sent ---- */
+
+static void put_bytes(struct buf *out, uint32_t field, struct dcm_str bytes)
+{
+	buf__varint(out, (uint64_t)field << 3 | 2);
+	buf__varint(out, bytes.n);
+	buf__str(out, bytes);
+}
+
+/* ExportProfilesServiceResponse { partial_success = 1 { rejected_profiles = 1, error_message = 2 } } */
+static void put_response(struct buf *out, uint64_t n_rejected, const char *text)
+{
+	struct buf partial = { 0 };
+
+	if (n_rejected) {
+		buf__varint(&partial, 1 << 3);
+		buf__varint(&partial, n_rejected);
+	}
+	put_bytes(&partial, 2, str__of(text));
+	put_bytes(out, 1, buf__view(&partial));
+	buf__fini(&partial);
+}
+
+/* What there is to say of a request that was taken; a warning, where nothing was refused. */
+static void put_findings(struct buf *out, const struct dcm_found *found)
+{
+	char text[sizeof(found->refusal.text) + 256] = "";
+	int n = 0;
+
+	if (found->old_version)
+		n = snprintf(text, sizeof(text), "the request was read as one of OTLP %s, by its bytes: update the sender to OTLP 1.10 or later",
+			     found->old_version);
+	if (found->n_refused)
+		snprintf(text + n, sizeof(text) - (size_t)n, "%s%s", n ? "; " : "", found->refusal.text);
+	if (text[0])
+		put_response(out, found->n_refused, text);
+}
+
+/* ---- a call ---- */
+
+static bool is_version(struct dcm_str s)
+{
+	for (uint32_t i = 0; i < s.n; i++)
+		if (s.p[i] < '0' || s.p[i] > '9')
+			return false;
+	return s.n > 0 && s.p[0] != '0';
+}
+
+/* NULL: refused. */
+static const char *format_of(struct desk *d, const struct otlp_call *call, struct desk_verdict *v)
+{
+	if (call->n_versions == 0)
+		return d->options->otlp_old == RECEIVE_OLD_READ ? "otlp" : "otlp.1";
+	if (call->n_versions > 1)
+		desk__refuse(d, v, 400, "OTLP-Profiles-Development-Version comes %u times; send it once",
+			     call->n_versions);
+	else if (!is_version(call->version))
+		desk__refuse(d, v, 400, "OTLP-Profiles-Development-Version: \"%.*s\" is no version: it is a number from 1 on",
+			     (int)(call->version.n < 64 ? call->version.n : 64), call->version.p);
+	else if (!str__eq(call->version, STR("1")))
+		desk__refuse(d, v, 400, "OTLP-Profiles-Development-Version: %.*s is not read here; 1 is, the profiles of OTLP 1.10 and 1.11",
+			     (int)(call->version.n < 64 ? call->version.n : 64), call->version.p);
+	else
+		return "otlp.1";
+	return NULL;
+}
+
+void otlp__export(struct desk *d, const struct otlp_call *call, const struct dcm_budget *budget,
+		  struct desk_verdict *ret, struct buf *response)
+{
+	struct dcm_found found = { .size = sizeof(found), .refusal = DCM_ERROR_INIT };
+	struct dcm_decode how = { .identity = DCM_IDENTITY_TIMED, .found = &found };
+
+	how.format = format_of(d, call, ret);
+	if (!how.format)
+		return;
+	if (call->n == 0) { /* a request without anything is one */
+		*ret = (struct desk_verdict){ .status = 200, .error = DCM_ERROR_INIT };
+		return;
+	}
+	desk__take(d, &how, call->request, call->n, budget, ret);
+	if (ret->status != 200)
+		return;
+	if (found.old_version)
+		d->host->metric_add(d->old, 1);
+	put_findings(response, &found);
+}
+
+/* ---- HTTP ---- */
+
+static const char protobuf[] = "application/x-protobuf";
+
+/* google.rpc's codes. */
+static uint64_t code_of(int status)
+{
+	switch (status) {
+	case 504:
+		return 4; /* DEADLINE_EXCEEDED */
+	case 503:
+		return 14; /* UNAVAILABLE */
+	default:
+		return 3; /* INVALID_ARGUMENT */
+	}
+}
+
+static void refuse(const struct desk *d, const struct desk_verdict *v, struct dcm_reply *reply)
+{
+	struct buf body = { 0 };
+
+	buf__varint(&body, 1 << 3);
+	buf__varint(&body, code_of(v->status));
+	put_bytes(&body, 2, str__of(v->error.text));
+	desk__tell(d, v, reply);
+	if (!body.error)
+		d->host->reply_put(reply, v->status, protobuf, body.data, body.n);
+	buf__fini(&body);
+}
+
+/* Without parameters: "application/x-protobuf; charset=.." */
+static struct dcm_str media_type(const struct dcm_request *q)
+{
+	struct dcm_str type = desk__field(q->headers, q->n_headers, "content-type");
+
+	for (uint32_t i = 0; i < type.n; i++)
+		if (type.p[i] == ';' || type.p[i] == ' ')
+			type.n = i;
+	return type;
+}
+
+static struct otlp_call call_of(const struct dcm_request *q)
+{
+	struct otlp_call call = { .request = q->body, .n = q->n_body };
+
+	for (uint32_t i = 0; i < q->n_headers; i++)
+		if (str__eq(q->headers[i].name, STR("otlp-profiles-development-version"))) {
+			call.version = q->headers[i].value;
+			call.n_versions++;
+		}
+	return call;
+}
+
+static void answer(void *ctx, const struct dcm_request *q, struct dcm_reply *reply)
+{
+	struct desk *d = ctx;
+	const struct otlp_call call = call_of(q);
+	struct dcm_str type = media_type(q);
+	struct buf response = { 0 };
+	struct desk_verdict v;
+
+	if (!str__eq(type, str__of(protobuf))) {
+		desk__refuse(d, &v,
+			     415, "Content-Type %.*s is not read here; have the exporter send protobuf, as %s",
+			     (int)(type.n < 64 ? type.n : 64), type.p, protobuf);
+		d->host->reply_header(reply, "Accept-Post", protobuf);
+		desk__tell(d, &v, reply);
+		return;
+	}
+	otlp__export(d, &call, q->budget, &v, &response);
+	if (v.status == 200)
+		d->host->reply_put(reply, 200, protobuf,
+				   response.data ? response.data : (const uint8_t *)"", response.n);
+	else
+		refuse(d, &v, reply);
+	buf__fini(&response);
+}
+
+static void answer_grpc(void *ctx, const struct dcm_request *q, struct dcm_reply *reply)
+{
+	struct desk *d = ctx;
+	const struct otlp_call call = call_of(q);
+	struct buf response = { 0 };
+	struct desk_verdict v;
+
+	otlp__export(d, &call, q->budget, &v, &response);
+	if (desk__tell(d, &v, reply))
+		d->host->reply_put(reply, 200, protobuf,
+				   response.data ? response.data : (const uint8_t *)"", response.n);
+	buf__fini(&response);
+}
+
+static void answer_experimental(void *ctx, const struct dcm_request *q, struct dcm_reply *reply)
+{
+	struct desk *d = ctx;
+	struct desk_verdict v;
+
+	(void)q;
+	desk__refuse(d, &v,
+		     400, "profiles of OTLP 1.3, which are sent to /v1experimental/profiles, are not read; update the sender to OTLP 1.10 or later");
+	refuse(d, &v, reply);
+}
+
+int otlp__serve(struct desk *d, struct dcm_error *err)
+{
+	static const struct {
+		const char *path;
+		void (*answer)(void *ctx, const struct dcm_request *q, struct dcm_reply *reply);
+		bool is_grpc;
+	} doors[] = {
+		{ "/v1development/profiles", answer, false },
+		{ "/v1/profiles", answer, false },
+		{ "/v1experimental/profiles", answer_experimental, false },
+		{ "/opentelemetry.proto.collector.profiles.v1development.ProfilesService/Export",
+		  answer_grpc, true },
+	};
+	int r = 0;
+
+	for (size_t i = 0; i < sizeof(doors) / sizeof(doors[0]) && r == 0; i++) {
+		const struct dcm_endpoint endpoint = {
+			.size = sizeof(endpoint),
+			.role = DCM_ROLE_WRITE,
+			.method = "POST",
+			.path = doors[i].path,
+			.doc = "takes OTLP profiles: ExportProfilesServiceRequest",
+			.max_body = (uint64_t)d->options->max_body_bytes,
+			.max_unpacked = (uint64_t)d->options->max_unpacked_bytes,
+			.answer = doors[i].answer,
+			.ctx = d,
+			.grpc = doors[i].is_grpc,
+		};
+
+		r = d->host->serve(d->host, &endpoint, err);
+	}
+	return r;
+}

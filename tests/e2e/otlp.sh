@@ -1,0 +1,150 @@
+#!/bin/sh
+# SPDX-License-Identifier: Apache-2.0
+# tests/e2e/otlp.sh - OTLP profiles of every version, as the published Go modules write them, come out the same
+#
+# tests/data/otlp/VERSION.pb is what they wrote; where go finds the modules they write it again, and it must be those bytes.
+#
+# runs beside others
+set -u
+. "$top_srcdir/tests/e2e/lib.sh"
+
+[ -e "$plugins/input_receive.so" ] || skip_all "built without receive"
+
+data=$top_srcdir/tests/data/otlp
+path=/v1development/profiles
+cat >"$dir/otlp.yaml" <<YAML
+inputs: { receive: { max_unpacked: 1MiB } }
+storage: { memory: {} }
+YAML
+# A daemon for each version, as all have one and the same profile.
+start() {
+	daemon_stop
+	if ! daemon_start -c "$dir/otlp.yaml" "$@"; then
+		not_ok otlp.starts "$(tail -n 3 "$dir/log" | tr '\n' '|')"
+		exit 1
+	fi
+}
+# push NAME STATUS PATH [CURL-ARGUMENT]..: standard input is the body, of $type, $dir/answer the answer
+type=application/x-protobuf
+push() {
+	name=$1 want=$2 target=$3
+	shift 3
+	got=$(curl -s -o "$dir/answer" -w '%{http_code}' --unix-socket "$dir/sock" --data-binary @- \
+		-H "Content-Type: $type" "$@" "http://localhost$target")
+	if [ "$got" = "$want" ]; then ok "otlp.$name"; else
+		not_ok "otlp.$name" "status $got, not $want: $(head -c 300 "$dir/answer")"
+	fi
+}
+cpu='process_cpu:samples:count:cpu:nanoseconds:delta{service_name="shop",pod="shop-1"}'
+heap='memory:inuse_space:bytes::{service_name="shop"}'
+range='--from 1789999990 --to 1790000040'
+# All that was stored, as people see it.
+told() {
+	# shellcheck disable=SC2086 # words
+	{
+		ask query stacks "$cpu" --group-by thread_name,cpu,pid,trace_id $range
+		ask query stacks "$heap" $range
+		ask query series "$cpu" --step 1s $range
+	} 2>&1
+}
+
+# What the JSON says, counted by hand: see tests/programs/otlp/1.10.json.
+cat >"$dir/want" <<'TEXT'
+thread_name=;cpu=;pid=4711;trace_id=;main;app+0x4000 7
+thread_name=worker;cpu=;pid=4711;trace_id=;main;work;inlined;do_syscall_64 2
+thread_name=worker;cpu=3;pid=4711;trace_id=;main;work;inlined 3
+thread_name=worker;cpu=3;pid=4711;trace_id=0102030405060708090a0b0c0d0e0f10;main;handler 3
+main;work;inlined 4096
+TEXT
+for version in 1.10 1.9 1.8 1.7 1.5; do
+	start
+	gzip -c "$data/$version.pb" | push "$version" 200 "$path" -H 'Content-Encoding: gzip'
+	case $version in
+	1.10) [ ! -s "$dir/answer" ] && ok otlp.current_answer || not_ok otlp.current_answer "it is not empty" ;;
+	*) expect "otlp.${version}_is_told" "read as one of OTLP $version" "$dir/answer" ;;
+	esac
+	told >"$dir/told.$version"
+	if [ "$(grep -v '^{\|^20' "$dir/told.$version")" = "$(cat "$dir/want")" ]; then ok "otlp.${version}_stacks"; else
+		not_ok "otlp.${version}_stacks" "$(tr '\n' '|' <"$dir/told.$version")"
+	fi
+	if cmp -s "$dir/told.1.10" "$dir/told.$version"; then ok "otlp.${version}_windows"; else
+		not_ok "otlp.${version}_windows" "$(diff "$dir/told.1.10" "$dir/told.$version" | tr '\n' '|')"
+	fi
+	push "${version}_again" 200 "$path" <"$data/$version.pb"
+	told >"$dir/again"
+	if cmp -s "$dir/told.$version" "$dir/again"; then ok "otlp.${version}_retry_counts_once"; else
+		not_ok "otlp.${version}_retry_counts_once" "$(diff "$dir/told.$version" "$dir/again" | tr '\n' '|')"
+	fi
+done
+
+# ---- headers, paths, and what is refused; none of it spoils what is there ----
+start
+push header_1 200 "$path" -H 'OTLP-Profiles-Development-Version: 1' <"$data/1.10.pb"
+told >"$dir/before"
+push header_is_believed 400 "$path" -H 'OTLP-Profiles-Development-Version: 1' <"$data/1.7.pb"
+expect otlp.header_is_believed_says 'otlp 1.10: profile 0' "$dir/answer"
+push header_2 400 "$path" -H 'OTLP-Profiles-Development-Version: 2' <"$data/1.10.pb"
+expect otlp.header_2_says '2 is not read here' "$dir/answer"
+push header_bad 400 "$path" -H 'OTLP-Profiles-Development-Version: 01' <"$data/1.10.pb"
+push header_twice 400 "$path" -H 'OTLP-Profiles-Development-Version: 1' -H 'OTLP-Profiles-Development-Version: 1' <"$data/1.10.pb"
+push experimental 400 /v1experimental/profiles <"$data/1.10.pb"
+expect otlp.experimental_says 'OTLP 1.3' "$dir/answer"
+type=application/json
+printf '{}' | push json 415 "$path"
+type=application/x-protobuf
+head -c 500 "$data/1.10.pb" | push cut 400 "$path"
+printf 'main;work 5\n' | push text 400 "$path"
+head -c 3000000 /dev/zero | gzip | push bomb 413 "$path" -H 'Content-Encoding: gzip'
+printf '' | push nothing 200 "$path"
+told >"$dir/after"
+if cmp -s "$dir/before" "$dir/after"; then ok otlp.refusals_spoil_nothing; else
+	not_ok otlp.refusals_spoil_nothing "$(diff "$dir/before" "$dir/after" | tr '\n' '|')"
+fi
+start
+push v1_path 200 /v1/profiles <"$data/1.10.pb"
+told | cmp -s - "$dir/told.1.10" && ok otlp.v1_path_is_stored || not_ok otlp.v1_path_is_stored "another answer"
+
+# ---- gRPC: the message in a frame of its own, over HTTP/2 ----
+start
+{
+	printf '\000\000\000'
+	n=$(wc -c <"$data/1.9.pb")
+	# shellcheck disable=SC2059 # made of digits
+	printf "\\$(printf %o $((n / 256)))\\$(printf %o $((n % 256)))"
+	cat "$data/1.9.pb"
+} >"$dir/frame"
+type=application/grpc
+push grpc 200 /opentelemetry.proto.collector.profiles.v1development.ProfilesService/Export --http2-prior-knowledge \
+	-H 'TE: trailers' <"$dir/frame"
+type=application/x-protobuf
+expect otlp.grpc_says 'read as one of OTLP 1.9' "$dir/answer"
+told | cmp -s - "$dir/told.1.10" && ok otlp.grpc_is_stored || not_ok otlp.grpc_is_stored "another answer"
+
+# ---- old ones refused, where that is wanted ----
+start --set inputs.receive.otlp_old=refuse
+push old_refused 400 "$path" <"$data/1.7.pb"
+daemon_stop
+
+# ---- the modules write what is in tests/data ----
+command -v go >/dev/null || {
+	skip otlp.modules "go is not installed; apt-get install golang-go"
+	exit 0
+}
+GOPROXY=$(go env GOPROXY) GOSUMDB=$(go env GOSUMDB) GONOSUMDB=$(go env GONOSUMDB)
+GOFLAGS='-mod=mod -modcacherw' GOTOOLCHAIN=local GOCACHE=${GOCACHE:-$dir/cache} GOPATH=$dir/gopath HOME=$dir
+export GOFLAGS GOPROXY GOSUMDB GONOSUMDB GOTOOLCHAIN GOCACHE GOPATH HOME
+for version in 1.5 1.7 1.8 1.9 1.10 1.11; do
+	mkdir -p "$dir/$version"
+	cp "$top_srcdir/tests/programs/otlp/main.go" "$dir/$version/"
+	cp "$top_srcdir/tests/programs/otlp/$version.mod" "$dir/$version/go.mod"
+	if ! (cd "$dir/$version" && timeout 120 go mod tidy && timeout 300 go build -o write .) >"$dir/err" 2>&1; then
+		skip "otlp.module_$version" "it cannot be fetched or built: $(tail -n 1 "$dir/err")"
+		continue
+	fi
+	# 1.11 has changed nothing on the wire.
+	as=$version
+	[ "$as" = 1.11 ] && as=1.10
+	if "$dir/$version/write" <"$top_srcdir/tests/programs/otlp/$as.json" | cmp -s - "$data/$as.pb"; then ok "otlp.module_$version"; else
+		not_ok "otlp.module_$version" "it writes other bytes"
+	fi
+done
