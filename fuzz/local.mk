@@ -66,6 +66,10 @@ fuzz_programs += fuzz/fuzz_grpc
 fuzz_fuzz_grpc_SOURCES = fuzz/fuzz_grpc.c $(FUZZ_MAIN)
 fuzz_fuzz_grpc_LDADD = $(NET_LA) $(FUZZ_LDFLAGS)
 
+fuzz_programs += fuzz/fuzz_otlp
+fuzz_fuzz_otlp_SOURCES = fuzz/fuzz_otlp.c $(FUZZ_MAIN) tests/unit/batch_judge.c tests/unit/batch_judge.h
+fuzz_fuzz_otlp_LDADD = $(CODEC_LA) $(FUZZ_LDFLAGS)
+
 fuzz_programs += fuzz/fuzz_receive
 fuzz_fuzz_receive_SOURCES = fuzz/fuzz_receive.c plugins/input/receive/form.c plugins/input/receive/form.h \
 	plugins/input/receive/labels.c plugins/input/receive/labels.h $(FUZZ_MAIN)

@@ -296,7 +296,7 @@ static int take_head(struct otlp_input *in, const struct pb_field *f, struct hea
 
 static int read_head(struct otlp_input *in, const struct pb_field *profile, struct head *h)
 {
-	struct pb_reader r = pb__reader(profile->p, profile->n);
+	struct pb_reader r = otlp_input__within(profile);
 	struct pb_field f;
 	int e = 0;
 
@@ -343,7 +343,7 @@ static int read_payload(struct otlp_input *in, const struct head *h)
 
 static int read_samples(struct otlp_input *in, const struct pb_field *profile)
 {
-	struct pb_reader r = pb__reader(profile->p, profile->n);
+	struct pb_reader r = otlp_input__within(profile);
 	struct pb_field f;
 	size_t i = 0;
 	int e = 0;
@@ -356,7 +356,7 @@ static int read_samples(struct otlp_input *in, const struct pb_field *profile)
 
 static int list_tables(struct otlp_input *in, const struct pb_field *holder)
 {
-	struct pb_reader r = pb__reader(holder->p, holder->n);
+	struct pb_reader r = otlp_input__within(holder);
 	struct pb_field f;
 	int e = otlp_input__message(in, "the dictionary", holder);
 
@@ -411,7 +411,7 @@ static int read_profile(struct otlp_input *in, const struct pb_field *f)
 /* Resource { attributes = 1 } */
 static int read_resource_labels(struct otlp_input *in, const struct pb_field *resource)
 {
-	struct pb_reader r = pb__reader(resource->p, resource->n);
+	struct pb_reader r = otlp_input__within(resource);
 	struct pb_field f;
 	int e = otlp_input__message(in, "a resource", resource);
 
@@ -424,7 +424,7 @@ static int read_resource_labels(struct otlp_input *in, const struct pb_field *re
 /* InstrumentationScope { name = 1, version = 2, attributes = 3 } */
 static int read_scope_labels(struct otlp_input *in, const struct pb_field *scope)
 {
-	struct pb_reader r = pb__reader(scope->p, scope->n);
+	struct pb_reader r = otlp_input__within(scope);
 	struct pb_field f;
 	int e = otlp_input__message(in, "a scope", scope);
 
@@ -450,7 +450,7 @@ static int read_both(struct otlp_input *in, const char *what, const struct pb_fi
 	int e = otlp_input__message(in, what, holder);
 
 	for (uint32_t k = 0; k < 2; k++) {
-		struct pb_reader r = pb__reader(holder->p, holder->n);
+		struct pb_reader r = otlp_input__within(holder);
 		while (e == 0 && pb__next(&r, &f))
 			if (f.number == k + 1)
 				e = read[k](in, &f);

@@ -136,6 +136,12 @@ static inline struct pb_reader otlp_input__reader(const struct otlp_input *in, s
 	return pb__reader(in->data + at.off, at.n);
 }
 
+/* What is within a field: nothing, when it is no message, which is otlp_input__message()'s to say. */
+static inline struct pb_reader otlp_input__within(const struct pb_field *f)
+{
+	return f->type == PB_BYTES ? pb__reader(f->p, f->n) : pb__reader(NULL, 0);
+}
+
 static inline struct dcm_str otlp_input__view(const struct pb_field *f)
 {
 	return (struct dcm_str){ (const char *)f->p, (uint32_t)f->n };

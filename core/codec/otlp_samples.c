@@ -290,9 +290,9 @@ static int add_timed(struct otlp_input *in, const struct pb_field *f, const stru
 	/* A count until 1.7 is of all timestamps. */
 	bool has_values = s->n_values == s->n_times && !(s->n_times == 1 && s->n_values == 0);
 	struct walk w = {
-		.at = at, .values = pb__reader(f->p, f->n), .has_values = has_values, .group = DCM_NONE
+		.at = at, .values = otlp_input__within(f), .has_values = has_values, .group = DCM_NONE
 	};
-	struct pb_reader r = pb__reader(f->p, f->n);
+	struct pb_reader r = otlp_input__within(f);
 	struct pb_field times;
 	int e = 0;
 
@@ -332,7 +332,7 @@ static int add_sample(struct otlp_input *in, const struct pb_field *f, const str
 
 static int read_sample(struct otlp_input *in, const struct pb_field *f)
 {
-	struct pb_reader r = pb__reader(f->p, f->n);
+	struct pb_reader r = otlp_input__within(f);
 	struct sample s;
 	struct spot at = { 0, 0 };
 	struct pb_field field;

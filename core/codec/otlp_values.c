@@ -52,7 +52,7 @@ static int write_array(struct otlp_input *in, struct otlp_piece at, unsigned dep
 static int read_pair(struct otlp_input *in, const struct pb_field *pair, struct dcm_str *ret_key,
 		     struct otlp_piece *ret_value)
 {
-	struct pb_reader r = pb__reader(pair->p, pair->n);
+	struct pb_reader r = otlp_input__within(pair);
 	struct pb_field f;
 	int e = otlp_input__message(in, "an attribute", pair);
 

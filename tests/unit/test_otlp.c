@@ -277,6 +277,21 @@ static void test_samples(void **state)
 		/* no such attribute: values */
 		{ REQUEST(TYPE "2:{1:1 2:[9] 5:'\001\001\001\001\001\001\001\001'}", TABLES " " ATTRS),
 		  "1.9", 9, 1, 1 },
+		/* the same twice: no attributes */
+		{ REQUEST(TYPE "2:{1:1 2:[1 1] 5:#1790000000000000000 5:#1790000000000000001}",
+			  TABLES " " ATTRS),
+		  "1.9", 2, 1, 1 },
+		/* unpacked attributes and link of 1.10, beside packed values */
+		{ REQUEST(TYPE "2:{1:1 2:1 2:2 3:0 4:[6]}", TABLES " " ATTRS), NULL, 6, 1, 1 },
+		/* 5 s across a multiple of 10 s are one profile; 15 s are two */
+		{ REQUEST("1:{1:1} 3:#1790000007000000000 4:5000000000 2:{1:1 "
+			  "5:#1790000008000000000 5:#1790000011000000000}",
+			  TABLES),
+		  NULL, 2, 1, 1 },
+		{ REQUEST("1:{1:1} 3:#1790000007000000000 4:15000000000 2:{1:1 "
+			  "5:#1790000016000000000 5:#1790000018000000000}",
+			  TABLES),
+		  NULL, 2, 2, 2 },
 		/* single samples fold: two profiles of one timestamp in 10 s, and a third */
 		{ "1:{2:{2:{1:{1:1} 2:{1:1 5:#1790000001000000000}} 2:{1:{1:1} 2:{1:1 "
 		  "5:#1790000009000000000}} "
@@ -313,6 +328,79 @@ static void test_names(void **state)
 	assert_true(has(text, " service_name=ours service_name_2=s\n"));
 	assert_true(has(text, " 1 exported_service_name=x k=v k_2=w k_3=5\n"));
 	free(text);
+}
+
+/* What a series lacks comes from what is nearest to it; a process is of samples. */
+static void test_defaults(void **state)
+{
+	(void)state;
+	CLEANUP(batch__unrefp)
+	struct dcm_batch *b = decode_text(
+		"1:{1:{1:{1:'host.name' 2:{1:'h'}} 1:{1:'process.executable.name' 2:{1:'app'}} "
+		"1:{1:'process.pid' 2:{3:7}} 1:{1:'__up' 2:{2:1}} 1:{1:'9-x' "
+		"2:{4:#4609434218613702656}} 1:{1:'b' 2:{7:'az'}} "
+		"1:{1:'none' 2:{}}} 2:{2:{" TYPE "2:{1:1 4:[1]}}}} 2:{" TABLES "}",
+		NULL);
+	char *text = text_of(b);
+
+	assert_true(
+		has(text,
+		    "\n _9_x=1.5 _up=true b=617a comm=app host_name=h node=h service_name=app\n"));
+	assert_true(has(text, "\n 1 pid=7\n"));
+	free(text);
+}
+
+/* What one profile, scope or resource says of itself is not said of the next. */
+static void test_layers(void **state)
+{
+	(void)state;
+	CLEANUP(batch__unrefp)
+	struct dcm_batch *b = decode_text("1:{1:{1:{1:'r' 2:{1:'1'}} 1:{1:'process.pid' 2:{3:7}}} "
+					  "2:{1:{1:'one' 3:{1:'x' 2:{1:'y'}}} 2:{11:[1] " TYPE
+					  "2:{1:1 4:[1]}} 2:{" TYPE "2:{1:1 4:[2]}}} 2:{2:{" TYPE
+					  "2:{1:1 4:[3]}}}} 1:{2:{2:{" TYPE
+					  "2:{1:1 4:[4]}}}} 2:{" TABLES " " ATTRS "}",
+					  NULL);
+	char *text = text_of(b);
+
+	assert_int_equal(b->n_profiles, 4);
+	assert_true(has(text, "\n k=v otel_scope_name=one otel_scope_x=y r=1\n 1 pid=7\n"));
+	assert_true(has(text, "\n otel_scope_name=one otel_scope_x=y r=1\n 2 pid=7\n"));
+	assert_true(has(text, "\n r=1\n 3 pid=7\n"));
+	assert_true(has(text, "\n\n 4\n"));
+	free(text);
+}
+
+/* Differences, but for the usual gauges, what counts since a start, and what 1.8 says. */
+static void test_temporalities(void **state)
+{
+	(void)state;
+	static const struct {
+		const char *head;
+		uint32_t want;
+	} cases[] = {
+		{ "1:{1:6} 4:1000", DCM_GAUGE },
+		{ "1:{1:7} 4:1000", DCM_DELTA },
+		{ "1:{1:7}", DCM_CUMULATIVE },
+		{ "1:{1:1}", DCM_DELTA },
+		{ "1:{1:1 3:2} 4:1000", DCM_CUMULATIVE },
+		{ "1:{1:7 3:1}", DCM_DELTA },
+	};
+
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		struct buf bytes = { 0 };
+		char text[512];
+
+		snprintf(text, sizeof(text),
+			 "1:{2:{2:{%s 2:{1:1 2:[1]}}}} 2:{" TABLES
+			 " 5:'inuse_space' 5:'alloc_space'}",
+			 cases[i].head);
+		pb_text__append(&bytes, text);
+		CLEANUP(batch__unrefp) struct dcm_batch *b = decode(&bytes, NULL);
+		if (b->types[0].temporality != cases[i].want)
+			fail_msg("case %zu: %u", i, b->types[0].temporality);
+		buf__fini(&bytes);
+	}
 }
 
 static void test_frames(void **state)
@@ -370,6 +458,7 @@ static void test_faults(void **state)
 			  TABLES),
 		  "more than 2^63", -EINVAL },
 		{ "1:{2:{2:{1:{} 2:{1:1 2:1 3:[1]}}}}", "OTLP 1.6", -EINVAL },
+		{ "1:%7", "resource_profiles has wire type 5", -EINVAL },
 		{ "1:7", "resource_profiles has wire type 0", -EINVAL },
 	};
 
@@ -514,12 +603,13 @@ static void test_memory_runs_out(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_versions_agree),	cmocka_unit_test(test_content),
-		cmocka_unit_test(test_told_version),	cmocka_unit_test(test_samples),
-		cmocka_unit_test(test_names),		cmocka_unit_test(test_frames),
-		cmocka_unit_test(test_faults),		cmocka_unit_test(test_cuts),
-		cmocka_unit_test(test_limits),		cmocka_unit_test(test_payloads),
-		cmocka_unit_test(test_memory_runs_out),
+		cmocka_unit_test(test_versions_agree), cmocka_unit_test(test_content),
+		cmocka_unit_test(test_told_version),   cmocka_unit_test(test_samples),
+		cmocka_unit_test(test_names),	       cmocka_unit_test(test_defaults),
+		cmocka_unit_test(test_layers),	       cmocka_unit_test(test_temporalities),
+		cmocka_unit_test(test_frames),	       cmocka_unit_test(test_faults),
+		cmocka_unit_test(test_cuts),	       cmocka_unit_test(test_limits),
+		cmocka_unit_test(test_payloads),       cmocka_unit_test(test_memory_runs_out),
 	};
 
 	return cmocka_run_group_tests_name("otlp", tests, NULL, NULL);

@@ -1,0 +1,47 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * fuzz/fuzz_otlp.c - OTLP profiles from anybody: refused with a sentence, or a batch that keeps its rules
+ *
+ * As of the version that the bytes look like, and as of the current one. The same bytes get the same id and content each time: a
+ * store takes the second for a retry.
+ */
+#include <string.h>
+
+#include "core/batch/batch.h"
+#include "core/codec/codec.h"
+#include "fuzz/verdict.h"
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+
+static void try_as(const char *format, const uint8_t *data, size_t size)
+{
+	static const struct dcm_label_text ours[] = { { { "service_name", 12 }, { "ours", 4 } } };
+	struct decode_notes notes = { 0 };
+	const struct decode_options limits = { .max_bytes = 1 << 20,
+					       .time_ns = 1,
+					       .labels = ours,
+					       .n_labels = 1,
+					       .notes = &notes,
+					       .identity = DCM_IDENTITY_TIMED };
+	struct dcm_batch *a = NULL, *b = NULL;
+	struct dcm_error err = DCM_ERROR_INIT;
+	const int answer = codec__decode_with(format, data, size, &limits, &a, &err);
+
+	if (!verdict__decoded(answer, a, &err))
+		return;
+	verdict__expect(!notes.n_refused || notes.refusal.text[0], "left out without a sentence");
+	verdict__expect(codec__decode_with(format, data, size, &limits, &b, &err) == 0, err.text);
+	struct dcm_hash x = batch__content(a), y = batch__content(b);
+	verdict__expect(x.lo == y.lo && x.hi == y.hi, "it says something else the next time");
+	verdict__expect(memcmp(&a->id, &b->id, sizeof(a->id)) == 0,
+			"it has another id the next time");
+	batch__unref(a);
+	batch__unref(b);
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+	try_as("otlp", data, size);
+	try_as("otlp.1", data, size);
+	return 0;
+}
