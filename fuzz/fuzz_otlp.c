@@ -2,7 +2,7 @@
 /*
  * fuzz/fuzz_otlp.c - OTLP profiles from anybody: refused with a sentence, or a batch that keeps its rules
  *
- * As of the version that the bytes look like, and as of the current one. The same bytes get the same id and content each time: a
+ * As of the version that the bytes look like, and as of the current one; JSON by its brace. The same bytes get the same id and content each time: a
  * store takes the second for a retry.
  */
 #include <string.h>
@@ -43,5 +43,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
 	try_as("otlp", data, size);
 	try_as("otlp.1", data, size);
+	if (size && data[0] == '{')
+		try_as("otlp.json", data, size);
 	return 0;
 }

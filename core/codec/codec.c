@@ -69,6 +69,7 @@ static const struct format {
 	{ "writeraw", "", NULL, pushed__decode_raw },
 	{ "otlp", "", NULL, otlp__decode },
 	{ "otlp.1", "", NULL, otlp__decode_current },
+	{ "otlp.json", "", NULL, otlp__decode_json },
 };
 #define N_FORMATS (sizeof(formats) / sizeof(formats[0]))
 

@@ -8,12 +8,13 @@ core_codec_libcodec_la_SOURCES = \
 	core/codec/folded.c core/codec/folded.h \
 	core/codec/foreign.c core/codec/foreign.h \
 	core/codec/html.c core/codec/html.h \
+	core/codec/json_text.c core/codec/json_text.h \
 	core/codec/legacy.c core/codec/legacy.h core/codec/legacy_profile.c core/codec/legacy_profile.h \
 	core/codec/legacy_contention.c core/codec/legacy_count.c core/codec/legacy_cpu.c \
 	core/codec/legacy_heap.c core/codec/legacy_heap.h core/codec/legacy_jemalloc.c \
 	core/codec/legacy_lines.c core/codec/legacy_lines.h core/codec/legacy_maps.c \
 	core/codec/legacy_symbols.c core/codec/legacy_threads.c \
-	core/codec/otlp.h core/codec/otlp_decode.c core/codec/otlp_input.h core/codec/otlp_labels.c \
+	core/codec/otlp.h core/codec/otlp_decode.c core/codec/otlp_input.h core/codec/otlp_json.c core/codec/otlp_labels.c \
 	core/codec/otlp_layout.c core/codec/otlp_layout.h core/codec/otlp_samples.c \
 	core/codec/otlp_tables.c core/codec/otlp_values.c \
 	core/codec/perf_script.c core/codec/perf_script.h \

@@ -39,4 +39,8 @@ int otlp__decode(const uint8_t *data, size_t n, const struct decode_options *o,
 int otlp__decode_current(const uint8_t *data, size_t n, const struct decode_options *o,
 			 struct dcm_batch **ret, struct dcm_error *err);
 
+/* JSON, of 1.8 on, whose names tell (otlp_json.c). */
+int otlp__decode_json(const uint8_t *data, size_t n, const struct decode_options *o,
+		      struct dcm_batch **ret, struct dcm_error *err);
+
 #endif

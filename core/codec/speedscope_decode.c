@@ -21,10 +21,7 @@
 #include "core/base/vec.h"
 #include "core/batch/builder.h"
 #include "core/batch/limits.h"
-
-/* What jansson 2.14 allocates, rounded up: an object with its first buckets, an array, .. */
-enum { OBJECT_BYTES = 320, ARRAY_BYTES = 160, PAIR_BYTES = 64, VALUE_BYTES = 48 };
-#define TREE_BYTES_PER_BYTE 16 /* allowed: what lists of short numbers take */
+#include "core/codec/json_text.h"
 
 struct reader {
 	const struct decode_options *o;
@@ -50,49 +47,6 @@ static int entry_fault(const struct reader *r, const char *list, size_t i, const
 /* ------------------------------------------------------------------------------------------------
  * The text
  */
-
-/* Upper bound of the memory that the tree of this text takes. */
-static uint64_t tree_bytes(const uint8_t *data, size_t n)
-{
-	uint64_t bytes = n + VALUE_BYTES;
-	bool in_string = false;
-
-	for (size_t i = 0; i < n; i++) {
-		uint8_t c = data[i];
-		if (in_string && c == '\\')
-			i++;
-		else if (c == '"')
-			in_string = !in_string;
-		else if (!in_string)
-			bytes += c == '{'   ? OBJECT_BYTES
-				 : c == '[' ? ARRAY_BYTES
-				 : c == ':' ? PAIR_BYTES
-				 : c == ',' ? VALUE_BYTES
-					    : 0;
-	}
-	return bytes;
-}
-
-static int load(const uint8_t *data, size_t n, const struct decode_options *o, json_t **ret,
-		struct dcm_error *err)
-{
-	uint64_t max_bytes = decode__max_bytes(o, SPEEDSCOPE_MAX_BYTES);
-	json_error_t e;
-
-	if (n > max_bytes || tree_bytes(data, n) > max_bytes * TREE_BYTES_PER_BYTE)
-		return error__set(
-			err, -E2BIG,
-			"speedscope: %zu bytes of JSON take more memory than the limit of "
-			"%llu allows",
-			n, (unsigned long long)max_bytes * TREE_BYTES_PER_BYTE);
-	errno = 0;
-	*ret = json_loadb((const char *)data, n, JSON_REJECT_DUPLICATES, &e);
-	if (*ret)
-		return 0;
-	if (json_error_code(&e) == json_error_out_of_memory)
-		return error__nomem(err);
-	return error__set(err, -EINVAL, "speedscope: line %d, column %d: %s", e.line, e.column, e.text);
-}
 
 static struct dcm_str text_of(const json_t *string)
 {
@@ -419,7 +373,8 @@ static int read_document(const uint8_t *data, size_t n, const struct decode_opti
 {
 	CLEANUP(json_decrefp) json_t *root = NULL;
 
-	int e = load(data, n, o, &root, err);
+	int e = json_text__load("speedscope", data, n, decode__max_bytes(o, SPEEDSCOPE_MAX_BYTES),
+				&root, err);
 	if (e < 0)
 		return e;
 	struct reader *r = NEW(struct reader);

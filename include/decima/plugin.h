@@ -49,7 +49,7 @@
  *        rules_new, rules_free, rules_run, decode_as, revalued; input: targets()
  *   1.14 host: serve(), reply_put(), reply_header(), reply_problem(); dcm_decode.temporalities, .identity, .measure
  *   1.15 dcm_endpoint.grpc; decode_as "writeraw"
- *   1.16 dcm_decode.found; decode_as "otlp", "otlp.1"
+ *   1.16 dcm_decode.found; decode_as "otlp", "otlp.1", "otlp.json"
  */
 #ifndef DECIMA_PLUGIN_H
 #define DECIMA_PLUGIN_H

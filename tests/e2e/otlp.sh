@@ -90,7 +90,10 @@ push header_twice 400 "$path" -H 'OTLP-Profiles-Development-Version: 1' -H 'OTLP
 push experimental 400 /v1experimental/profiles <"$data/1.10.pb"
 expect otlp.experimental_says 'OTLP 1.3' "$dir/answer"
 type=application/json
-printf '{}' | push json 415 "$path"
+printf '{"dictionary":1}' | push json_bad 400 "$path"
+expect otlp.json_bad_says '"message":"otlp: JSON: ExportProfilesServiceRequest.dictionary is no object"' "$dir/answer"
+type=text/plain
+printf '{}' | push other_type 415 "$path"
 type=application/x-protobuf
 head -c 500 "$data/1.10.pb" | push cut 400 "$path"
 printf 'main;work 5\n' | push text 400 "$path"
@@ -103,6 +106,17 @@ fi
 start
 push v1_path 200 /v1/profiles <"$data/1.10.pb"
 told | cmp -s - "$dir/told.1.10" && ok otlp.v1_path_is_stored || not_ok otlp.v1_path_is_stored "another answer"
+
+# ---- JSON ----
+start
+type=application/json
+push json 200 "$path" <"$top_srcdir/tests/programs/otlp/1.10.json"
+expect otlp.json_answer '{}' "$dir/answer"
+told | cmp -s - "$dir/told.1.10" && ok otlp.json_is_stored || not_ok otlp.json_is_stored "another answer"
+printf '%s' '{"resourceProfiles":[{"scopeProfiles":[{"profiles":[{"originalPayloadFormat":"jfr","originalPayload":"RkxS"}]}]}]}' |
+	push partial 200 "$path"
+expect otlp.partial_says '{"partialSuccess":{"rejectedProfiles":"1","errorMessage":"profile 0 has no samples' "$dir/answer"
+type=application/x-protobuf
 
 # ---- gRPC: the message in a frame of its own, over HTTP/2 ----
 start

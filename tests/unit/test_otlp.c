@@ -235,6 +235,138 @@ static void test_told_version(void **state)
 	}
 }
 
+static struct buf read_json(const char *version)
+{
+	struct buf bytes = { 0 };
+	char path[512];
+
+	snprintf(path, sizeof(path), TEST_SRCDIR "/tests/programs/otlp/%s.json", version);
+	FILE *f = fopen(path, "rb");
+	assert_non_null(f);
+	uint8_t *room = buf__reserve(&bytes, 65536);
+	assert_non_null(room);
+	bytes.n = fread(room, 1, 65536, f);
+	fclose(f);
+	return bytes;
+}
+
+/* The JSON that the modules were given says what they wrote; of versions whose names are no more it is refused. */
+static void test_json_agrees(void **state)
+{
+	(void)state;
+	struct buf binary = read_file("1.10");
+	CLEANUP(batch__unrefp) struct dcm_batch *want = decode(&binary, NULL);
+	char *wanted = text_of(want);
+
+	for (size_t i = 0; i < N_VERSIONS; i++) {
+		struct buf bytes = read_json(versions[i]);
+		struct dcm_error err = DCM_ERROR_INIT;
+		CLEANUP(batch__unrefp) struct dcm_batch *b = NULL;
+		int r = otlp__decode_json(bytes.data, bytes.n, NULL, &b, &err);
+
+		if (i < 3) {
+			assert_int_equal(r, 0);
+			char *text = text_of(b);
+			assert_string_equal(text, wanted);
+			free(text);
+		} else {
+			assert_int_equal(r, -EINVAL);
+			assert_true(has(err.text, "is of OTLP 1.7 or before"));
+		}
+		buf__fini(&bytes);
+	}
+	free(wanted);
+	buf__fini(&binary);
+}
+
+#define JSON_OF(sample, tables)                                                                    \
+	"{\"unknown\":[{}],\"resourceProfiles\":[{\"scopeProfiles\":[{\"profiles\":[{"             \
+	"\"sampleType\":{\"typeStrindex\":1},"                                                     \
+	"\"timeUnixNano\":\"1790000000000000000\",\"samples\":[{" sample "}]}]}]}],"               \
+	"\"dictionary\":{\"stringTable\":[\"\",\"samples\",\"k\"]" tables "}}"
+
+static void test_json(void **state)
+{
+	(void)state;
+	static const struct {
+		const char *text, *says; /* of the batch, or of the refusal */
+		int code;
+	} cases[] = {
+		{ JSON_OF("\"values\":[\"-3\",4,\"5\"],\"timestampsUnixNano\":["
+			  "\"1790000000000000000\",1790000000000000000,1790000000000000001]",
+			  ""),
+		  "\n 6\n", 0 },
+		{ JSON_OF("\"values\":[1],\"linkIndex\":1",
+			  ",\"linkTable\":[{},{\"traceId\":\"0102030405060708090A0B0C0D0E0F10\","
+			  "\"spanId\":\"AQIDBAUGBwg=\"}]"),
+		  "\n 1 span_id=0102030405060708 trace_id=0102030405060708090a0b0c0d0e0f10\n", 0 },
+		{ JSON_OF("\"values\":[1],\"attributeIndices\":[0]",
+			  ",\"attributeTable\":[{\"keyStrindex\":2,\"value\":{\"kvlistValue\":{"
+			  "\"values\":[{\"key\":\"a\",\"value\":{\"doubleValue\":1.5}},{\"key\":"
+			  "\"b\",\"value\":{\"boolValue\":false}}]}}}]"),
+		  "\n 1 k={\"a\":1.5,\"b\":false}\n", 0 },
+		{ JSON_OF("\"values\":[1.5]", ""), "Sample.values is no whole number", -EINVAL },
+		{ JSON_OF("\"values\":[\"1x\"]", ""), "Sample.values is no whole number", -EINVAL },
+		{ JSON_OF("\"values\":[\"99999999999999999999\"]", ""),
+		  "Sample.values is no number of 64 bits", -EINVAL },
+		{ JSON_OF("\"values\":1", ""), "Sample.values is no array", -EINVAL },
+		{ JSON_OF("\"value\":[1]", ""), "Sample.value is of OTLP 1.7 or before", -EINVAL },
+		{ JSON_OF("\"values\":[1],\"stackIndex\":7", ""),
+		  "stack_index of a sample is entry 7", -EINVAL },
+		{ "{\"dictionary\":5}", "ExportProfilesServiceRequest.dictionary is no object", -EINVAL },
+		{ "{\"dictionary\":{\"stringTable\":[5]}}",
+		  "ProfilesDictionary.stringTable is no string", -EINVAL },
+		{ "[]", "it is no object", -EINVAL },
+		{ "{\"dictionary\":", "line 1, column", -EINVAL },
+	};
+
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		struct dcm_error err = DCM_ERROR_INIT;
+		CLEANUP(batch__unrefp) struct dcm_batch *b = NULL;
+		int r = otlp__decode_json((const uint8_t *)cases[i].text, strlen(cases[i].text),
+					  NULL, &b, &err);
+		char *text = r == 0 ? text_of(b) : NULL;
+
+		if (r != cases[i].code || !has(text ? text : err.text, cases[i].says))
+			fail_msg("case %zu: %d: %s", i, r, text ? text : err.text);
+		free(text);
+	}
+}
+
+/* Objects in objects, and a text whose tree would be larger than what is allowed. */
+static void test_json_limits(void **state)
+{
+	(void)state;
+	struct buf deep = { 0 }, wide = { 0 };
+	struct dcm_error err = DCM_ERROR_INIT;
+	const struct decode_options o = { .max_bytes = 10000 };
+	struct dcm_batch *none = NULL;
+
+	buf__text(&deep, "{\"resourceProfiles\":{\"resource\":{\"attributes\":{\"value\":");
+	for (int i = 0; i < 100; i++)
+		buf__text(&deep, "{\"arrayValue\":{\"values\":");
+	buf__text(&deep, "{}");
+	for (int i = 0; i < 100; i++)
+		buf__text(&deep, "}}");
+	buf__text(&deep, "}}}}");
+	assert_int_equal(otlp__decode_json(deep.data, deep.n, NULL, &none, &err), -E2BIG);
+	assert_true(has(err.text, "nested more than 48 deep"));
+	buf__text(&wide, "{\"x\":[");
+	for (int i = 0; i < 3000; i++)
+		buf__text(&wide, "{},");
+	buf__text(&wide, "{}]}");
+	assert_int_equal(otlp__decode_json(wide.data, wide.n, &o, &none, &err), -E2BIG);
+	assert_true(has(err.text, "take more memory"));
+	buf__reset(&wide);
+	buf__text(&wide, "{\"x\":\"");
+	for (int i = 0; i < 10000; i++)
+		buf__byte(&wide, 'x');
+	buf__text(&wide, "\"}");
+	assert_int_equal(otlp__decode_json(wide.data, wide.n, &o, &none, &err), -E2BIG);
+	buf__fini(&deep);
+	buf__fini(&wide);
+}
+
 /* ---- by hand: strings 1 samples, 2 count, 3 k, 4 f ---- */
 
 #define STRINGS "5:'' 5:'samples' 5:'count' 5:'k' 5:'f' 5:'profile.frame.type'"
@@ -600,16 +732,46 @@ static void test_memory_runs_out(void **state)
 	}
 }
 
+static void test_memory_runs_out_of_json(void **state)
+{
+	(void)state;
+	struct buf bytes = read_json("1.10");
+
+	FAILMALLOC_SWEEP (k) {
+		struct dcm_error err = DCM_ERROR_INIT;
+		struct dcm_batch *b = NULL;
+		int r = otlp__decode_json(bytes.data, bytes.n, NULL, &b, &err);
+
+		failmalloc__disarm();
+		if (r != 0 && r != -ENOMEM)
+			fail_msg("%d: %s", r, err.text);
+		assert_true(r == 0 || !b);
+		batch__unref(b);
+	}
+	buf__fini(&bytes);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_versions_agree), cmocka_unit_test(test_content),
-		cmocka_unit_test(test_told_version),   cmocka_unit_test(test_samples),
-		cmocka_unit_test(test_names),	       cmocka_unit_test(test_defaults),
-		cmocka_unit_test(test_layers),	       cmocka_unit_test(test_temporalities),
-		cmocka_unit_test(test_frames),	       cmocka_unit_test(test_faults),
-		cmocka_unit_test(test_cuts),	       cmocka_unit_test(test_limits),
-		cmocka_unit_test(test_payloads),       cmocka_unit_test(test_memory_runs_out),
+		cmocka_unit_test(test_versions_agree),
+		cmocka_unit_test(test_content),
+		cmocka_unit_test(test_told_version),
+		cmocka_unit_test(test_json_agrees),
+		cmocka_unit_test(test_json),
+		cmocka_unit_test(test_json_limits),
+		cmocka_unit_test(test_samples),
+		cmocka_unit_test(test_names),
+		cmocka_unit_test(test_defaults),
+		cmocka_unit_test(test_layers),
+		cmocka_unit_test(test_temporalities),
+		cmocka_unit_test(test_frames),
+		cmocka_unit_test(test_faults),
+		cmocka_unit_test(test_cuts),
+		cmocka_unit_test(test_limits),
+		cmocka_unit_test(test_payloads),
+		cmocka_unit_test(test_memory_runs_out),
+		cmocka_unit_test(test_memory_runs_out_of_json),
 	};
 
 	return cmocka_run_group_tests_name("otlp", tests, NULL, NULL);

@@ -2,7 +2,7 @@
 /*
  * plugins/input/receive/otlp.c - OTLP profiles: ProfilesService/Export
  *
- * A refusal over HTTP is a google.rpc.Status { code = 1, message = 2 }, as OTLP/HTTP has it.
+ * A refusal over HTTP is a google.rpc.Status { code = 1, message = 2 }, as OTLP/HTTP has it, in the encoding of the request.
  */
 #include "plugins/input/receive/otlp.h"
 
@@ -33,8 +33,16 @@ static void put_response(struct buf *out, uint64_t n_rejected, const char *text)
 	buf__fini(&partial);
 }
 
+static void put_json_response(struct buf *out, uint64_t n_rejected, const char *text)
+{
+	buf__printf(out, "{\"partialSuccess\":{\"rejectedProfiles\":\"%llu\",\"errorMessage\":",
+		    (unsigned long long)n_rejected);
+	buf__json(out, str__of(text));
+	buf__text(out, "}}");
+}
+
 /* What there is to say of a request that was taken; a warning, where nothing was refused. */
-static void put_findings(struct buf *out, const struct dcm_found *found)
+static void put_findings(struct buf *out, const struct dcm_found *found, bool is_json)
 {
 	char text[sizeof(found->refusal.text) + 256] = "";
 	int n = 0;
@@ -44,8 +52,12 @@ static void put_findings(struct buf *out, const struct dcm_found *found)
 			     found->old_version);
 	if (found->n_refused)
 		snprintf(text + n, sizeof(text) - (size_t)n, "%s%s", n ? "; " : "", found->refusal.text);
-	if (text[0])
+	if (text[0] && is_json)
+		put_json_response(out, found->n_refused, text);
+	else if (text[0])
 		put_response(out, found->n_refused, text);
+	else if (is_json)
+		buf__text(out, "{}");
 }
 
 /* ---- a call ---- */
@@ -62,7 +74,9 @@ static bool is_version(struct dcm_str s)
 static const char *format_of(struct desk *d, const struct otlp_call *call, struct desk_verdict *v)
 {
 	if (call->n_versions == 0)
-		return d->options->otlp_old == RECEIVE_OLD_READ ? "otlp" : "otlp.1";
+		return call->is_json				  ? "otlp.json"
+		       : d->options->otlp_old == RECEIVE_OLD_READ ? "otlp"
+								  : "otlp.1";
 	if (call->n_versions > 1)
 		desk__refuse(d, v, 400, "OTLP-Profiles-Development-Version comes %u times; send it once",
 			     call->n_versions);
@@ -73,7 +87,7 @@ static const char *format_of(struct desk *d, const struct otlp_call *call, struc
 		desk__refuse(d, v, 400, "OTLP-Profiles-Development-Version: %.*s is not read here; 1 is, the profiles of OTLP 1.10 and 1.11",
 			     (int)(call->version.n < 64 ? call->version.n : 64), call->version.p);
 	else
-		return "otlp.1";
+		return call->is_json ? "otlp.json" : "otlp.1";
 	return NULL;
 }
 
@@ -95,12 +109,12 @@ void otlp__export(struct desk *d, const struct otlp_call *call, const struct dcm
 		return;
 	if (found.old_version)
 		d->host->metric_add(d->old, 1);
-	put_findings(response, &found);
+	put_findings(response, &found, call->is_json);
 }
 
 /* ---- HTTP ---- */
 
-static const char protobuf[] = "application/x-protobuf";
+static const char protobuf[] = "application/x-protobuf", json[] = "application/json";
 
 /* google.rpc's codes. */
 static uint64_t code_of(int status)
@@ -115,16 +129,28 @@ static uint64_t code_of(int status)
 	}
 }
 
-static void refuse(const struct desk *d, const struct desk_verdict *v, struct dcm_reply *reply)
+static void put_status(struct buf *out, const struct desk_verdict *v, bool is_json)
+{
+	if (is_json) {
+		buf__printf(out, "{\"code\":%u,\"message\":", (unsigned)code_of(v->status));
+		buf__json(out, str__of(v->error.text));
+		buf__text(out, "}");
+	} else {
+		buf__varint(out, 1 << 3);
+		buf__varint(out, code_of(v->status));
+		put_bytes(out, 2, str__of(v->error.text));
+	}
+}
+
+static void refuse(const struct desk *d, const struct desk_verdict *v, bool is_json,
+		   struct dcm_reply *reply)
 {
 	struct buf body = { 0 };
 
-	buf__varint(&body, 1 << 3);
-	buf__varint(&body, code_of(v->status));
-	put_bytes(&body, 2, str__of(v->error.text));
+	put_status(&body, v, is_json);
 	desk__tell(d, v, reply);
 	if (!body.error)
-		d->host->reply_put(reply, v->status, protobuf, body.data, body.n);
+		d->host->reply_put(reply, v->status, is_json ? json : protobuf, body.data, body.n);
 	buf__fini(&body);
 }
 
@@ -154,25 +180,26 @@ static struct otlp_call call_of(const struct dcm_request *q)
 static void answer(void *ctx, const struct dcm_request *q, struct dcm_reply *reply)
 {
 	struct desk *d = ctx;
-	const struct otlp_call call = call_of(q);
+	struct otlp_call call = call_of(q);
 	struct dcm_str type = media_type(q);
 	struct buf response = { 0 };
 	struct desk_verdict v;
 
-	if (!str__eq(type, str__of(protobuf))) {
-		desk__refuse(d, &v,
-			     415, "Content-Type %.*s is not read here; have the exporter send protobuf, as %s",
-			     (int)(type.n < 64 ? type.n : 64), type.p, protobuf);
-		d->host->reply_header(reply, "Accept-Post", protobuf);
+	call.is_json = str__eq(type, str__of(json));
+	if (!call.is_json && !str__eq(type, str__of(protobuf))) {
+		desk__refuse(d, &v, 415,
+			     "Content-Type %.*s is not read here; have the exporter send %s or %s",
+			     (int)(type.n < 64 ? type.n : 64), type.p, protobuf, json);
+		d->host->reply_header(reply, "Accept-Post", "application/x-protobuf, application/json");
 		desk__tell(d, &v, reply);
 		return;
 	}
 	otlp__export(d, &call, q->budget, &v, &response);
 	if (v.status == 200)
-		d->host->reply_put(reply, 200, protobuf,
+		d->host->reply_put(reply, 200, call.is_json ? json : protobuf,
 				   response.data ? response.data : (const uint8_t *)"", response.n);
 	else
-		refuse(d, &v, reply);
+		refuse(d, &v, call.is_json, reply);
 	buf__fini(&response);
 }
 
@@ -195,10 +222,9 @@ static void answer_experimental(void *ctx, const struct dcm_request *q, struct d
 	struct desk *d = ctx;
 	struct desk_verdict v;
 
-	(void)q;
 	desk__refuse(d, &v,
 		     400, "profiles of OTLP 1.3, which are sent to /v1experimental/profiles, are not read; update the sender to OTLP 1.10 or later");
-	refuse(d, &v, reply);
+	refuse(d, &v, str__eq(media_type(q), str__of(json)), reply);
 }
 
 int otlp__serve(struct desk *d, struct dcm_error *err)

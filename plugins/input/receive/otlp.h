@@ -20,15 +20,16 @@
 
 /* A call, over HTTP or whatever else. */
 struct otlp_call {
-	const uint8_t *request; /* [n] ExportProfilesServiceRequest, protobuf */
+	const uint8_t *request; /* [n] ExportProfilesServiceRequest */
 	size_t n;
+	bool is_json;		/* else protobuf; the response is as the request */
 	struct dcm_str version; /* of the header or metadata; "": none was sent */
 	uint32_t n_versions;	/* how many were */
 };
 
 /*
  * Takes the call as desk__take() does. With the status 200 an ExportProfilesServiceResponse is appended to `response`, which
- * is nothing at all when there is nothing to say.
+ * is nothing at all (or {}) when there is nothing to say.
  */
 void otlp__export(struct desk *d, const struct otlp_call *call, const struct dcm_budget *budget,
 		  struct desk_verdict *ret, struct buf *response);
