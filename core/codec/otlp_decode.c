@@ -2,8 +2,8 @@
 /*
  * core/codec/otlp_decode.c - an OTLP request into a builder: dictionary, resources, scopes, profiles
  *
- * Time is linear in the bytes. Memory beside the builder's: entries of tables and rows are limited to one for 8 bytes that
- * are allowed, and an entry takes at most 96.
+ * Time is linear in the bytes. Memory beside the builder's: at most twice the bytes that are allowed, as entries of tables and
+ * rows are limited to one for 16 of these, those that take more than 32 count for several.
  */
 #include "core/codec/otlp.h"
 
@@ -18,8 +18,10 @@
 #include "core/codec/otlp_input.h"
 #include "core/codec/pprof.h"
 
-#define BYTES_PER_ENTRY 8
+#define BYTES_PER_ENTRY 16
 #define ENTRIES_MIN	4096
+#define CELLS_MIN	((uint64_t)4 << 20)
+#define CELLS_PER_BYTE	64
 
 /* ---- faults and numbers ---- */
 
@@ -528,6 +530,8 @@ static int read_as(const struct otlp_layout *layout, const uint8_t *data, size_t
 		   const struct decode_options *o, struct dcm_builder *b, struct dcm_error *err)
 {
 	uint64_t max_bytes = decode__max_bytes(o, DECODE_MAX_BYTES);
+	/* Of ranges until 1.7: what a builder could hold, and what so many bytes may need. */
+	uint64_t cells = CELLS_MIN + CELLS_PER_BYTE * (uint64_t)n;
 	struct otlp_input in = {
 		.data = data,
 		.n = n,
@@ -536,7 +540,7 @@ static int read_as(const struct otlp_layout *layout, const uint8_t *data, size_t
 		.b = b,
 		.err = err,
 		.max_entries = ENTRIES_MIN + max_bytes / BYTES_PER_ENTRY,
-		.max_cells = ENTRIES_MIN + 4 * max_bytes,
+		.max_cells = cells < 4 * max_bytes ? cells : 4 * max_bytes,
 	};
 
 	if (n > max_bytes)

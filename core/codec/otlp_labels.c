@@ -273,10 +273,11 @@ static int put_attribute(struct otlp_input *in, struct set *s, uint32_t index)
 
 int otlp_labels__set(struct otlp_input *in, const struct otlp_labels *labels, uint32_t *ret)
 {
-	struct set s = { .n = 0 };
+	struct set s;
 	struct otlp_link *link;
 	int e = 0;
 
+	s.n = 0; /* and not all of its room */
 	for (uint32_t i = 0; e == 0 && i < labels->n; i++)
 		e = put_attribute(in, &s, labels->attributes[i]);
 	if (e == 0 && labels->link != DCM_NONE) {

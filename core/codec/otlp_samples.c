@@ -209,7 +209,7 @@ static int add_row(struct otlp_input *in, uint32_t group, struct spot at, const 
 		is_zero &= values[i] == 0;
 	if (is_zero)
 		return 0;
-	int e = otlp_input__charge(in, 1);
+	int e = otlp_input__charge(in, 1 + g->n_types / 4); /* of 32 bytes, each */
 	if (e < 0)
 		return e;
 	if (!vec__reserve(&in->values, g->n_types) ||

@@ -20,12 +20,21 @@
 
 int otlp_tables__list(struct otlp_input *in, const struct pb_field *f)
 {
+	/* What an entry takes, read and unread, in units of 32 bytes. */
+	static const uint8_t costs[OTLP_TABLES] = {
+		[OTLP_MAPPINGS] = 2, [OTLP_LOCATIONS] = 1,  [OTLP_FUNCTIONS] = 1, [OTLP_LINKS] = 2,
+		[OTLP_STRINGS] = 1,  [OTLP_ATTRIBUTES] = 3, [OTLP_STACKS] = 1
+	};
+
+	_Static_assert(sizeof(struct otlp_mapping) + sizeof(struct otlp_piece) <= 64, "");
+	_Static_assert(sizeof(struct otlp_link) + sizeof(struct otlp_piece) <= 64, "");
+	_Static_assert(sizeof(struct otlp_attribute) + sizeof(struct otlp_piece) <= 96, "");
 	for (int t = 0; t < OTLP_TABLES; t++) {
 		if (in->layout->tables[t] != f->number || f->number == 0)
 			continue;
 		int e = otlp_input__message(in, "an entry of a table", f);
 		if (e == 0)
-			e = otlp_input__charge(in, 1);
+			e = otlp_input__charge(in, costs[t]);
 		if (e == 0 && !vec__push(&in->tables[t], otlp_input__piece(in, f)))
 			e = error__nomem(in->err);
 		return e;
@@ -195,7 +204,7 @@ static int read_mapping(struct otlp_input *in, struct otlp_piece at, struct otlp
 /* NULL: none. */
 static int find_mapping(struct otlp_input *in, uint64_t index, bool is_told, struct otlp_mapping **ret)
 {
-	struct otlp_piece at;
+	struct otlp_piece at = { 0, 0 };
 	bool is_none = in->layout->is_ranged ? !is_told : index == 0 && !in->tables[OTLP_MAPPINGS].n;
 	int e = 0;
 
@@ -231,7 +240,7 @@ static uint32_t mapping_id(struct otlp_input *in, struct otlp_mapping *m, bool w
 static int find_function(struct otlp_input *in, uint64_t index, uint32_t *ret)
 {
 	struct dcm_function made = { 0 };
-	struct otlp_piece at;
+	struct otlp_piece at = { 0, 0 };
 	uint64_t v[5];
 
 	*ret = DCM_NONE;
@@ -463,12 +472,13 @@ int otlp_tables__location(struct otlp_input *in, uint64_t index, uint32_t *ret)
 	if (e < 0)
 		return e;
 	if (in->location_ids[index] == DCM_NONE) {
-		struct reading *l = NEW(struct reading);
-		if (!l)
-			return error__nomem(in->err);
-		l->made.mapping = l->made.process = DCM_NONE;
-		e = make_location(in, at, l, &in->location_ids[index]);
-		free(l);
+		struct reading l;
+		/* Not all of it: room for lines is large, and few are used. */
+		l.made = (struct dcm_location){ .mapping = DCM_NONE, .process = DCM_NONE };
+		l.type = FRAME_UNTOLD;
+		memset(l.v, 0, sizeof(l.v));
+		l.has_mapping = false;
+		e = make_location(in, at, &l, &in->location_ids[index]);
 	}
 	*ret = in->location_ids[index];
 	return e;
@@ -492,7 +502,7 @@ static int take_location(struct otlp_input *in, void *ctx, uint64_t index)
 
 int otlp_tables__stack(struct otlp_input *in, uint64_t index, uint32_t *ret)
 {
-	struct stack s = { .n = 0 };
+	struct stack s;
 	struct otlp_piece at = { 0, 0 };
 	int e = index == 0 && in->tables[OTLP_STACKS].n == 0
 			? 0
@@ -504,6 +514,7 @@ int otlp_tables__stack(struct otlp_input *in, uint64_t index, uint32_t *ret)
 		*ret = in->stack_ids[index];
 		return 0;
 	}
+	s.n = 0; /* and not all of its room */
 	struct pb_reader r = otlp_input__reader(in, at);
 	struct pb_field f;
 	while (e == 0 && pb__next(&r, &f))

@@ -2,7 +2,9 @@
 /*
  * tests/unit/test_otlp.c - OTLP profiles: what the versions' own modules wrote means the same in each, and what is refused
  *
- * tests/data/otlp/VERSION.pb is what tests/programs/otlp made of VERSION.json with the published Go module of that version.
+ * tests/data/otlp/VERSION.pb is what tests/programs/otlp made of VERSION.json with the published Go module of that version, and
+ * VERSION-pdata.pb what the collector's pdata made of that (pdata/pprofile v0.121.0, 0.133.0, 0.138.0, 0.145.0, 0.150.0), by code
+ * of its own: its messages come in another order.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -146,29 +148,40 @@ static char *text_of(const struct dcm_batch *b)
 static const char *const versions[] = { "1.10", "1.9", "1.8", "1.7", "1.5" };
 enum { N_VERSIONS = sizeof(versions) / sizeof(versions[0]) };
 
-static void test_versions_agree(void **state)
+/* As `writer` wrote it; all the same as `first`, which is made of the first when it is NULL. */
+static char *check_versions(const char *writer, char *first)
 {
-	(void)state;
-	char *first = NULL;
-
 	for (size_t i = 0; i < N_VERSIONS; i++) {
 		struct decode_notes notes = { 0 };
 		const struct decode_options o = { .notes = &notes };
-		struct buf bytes = read_file(versions[i]);
+		char name[32];
+
+		snprintf(name, sizeof(name), "%s%s", versions[i], writer);
+		struct buf bytes = read_file(name);
 		CLEANUP(batch__unrefp) struct dcm_batch *b = decode(&bytes, &o);
 		char *text = text_of(b);
-
-		if (i == 0) {
-			first = text;
+		if (i == 0)
 			assert_null(notes.old_version);
-		} else {
+		else
 			assert_string_equal(notes.old_version, versions[i]);
+		assert_int_equal(notes.n_refused, 0);
+		if (!first) {
+			first = text;
+		} else {
 			assert_string_equal(text, first);
 			free(text);
 		}
-		assert_int_equal(notes.n_refused, 0);
 		buf__fini(&bytes);
 	}
+	return first;
+}
+
+static void test_versions_agree(void **state)
+{
+	(void)state;
+	char *first = check_versions("", NULL);
+
+	check_versions("-pdata", first);
 	free(first);
 }
 
@@ -690,6 +703,26 @@ static void test_limits(void **state)
 		buf__fini(all[i]);
 }
 
+/* Entries of a table are few bytes as they are sent: of attributes fewer are taken than of strings. */
+static void test_entries(void **state)
+{
+	(void)state;
+	static const uint8_t fields[] = { 5, 6 };
+
+	for (size_t i = 0; i < sizeof(fields); i++) {
+		struct buf dictionary = { 0 }, out = { 0 };
+		struct dcm_error err = DCM_ERROR_INIT;
+
+		for (int k = 0; k < 3000; k++)
+			pb__put_bytes(&dictionary, fields[i], "", 0);
+		pb__put_bytes(&out, 2, dictionary.data, dictionary.n);
+		assert_int_equal(decode_limited(&out, 20000, &err), fields[i] == 5 ? 0 : -E2BIG);
+		assert_true(fields[i] == 5 || has(err.text, "more entries in its tables"));
+		buf__fini(&dictionary);
+		buf__fini(&out);
+	}
+}
+
 /* A profile that is all in its payload: pprof is read, with the labels of the resource; others are refused alone. */
 static void test_payloads(void **state)
 {
@@ -769,6 +802,7 @@ int main(void)
 		cmocka_unit_test(test_faults),
 		cmocka_unit_test(test_cuts),
 		cmocka_unit_test(test_limits),
+		cmocka_unit_test(test_entries),
 		cmocka_unit_test(test_payloads),
 		cmocka_unit_test(test_memory_runs_out),
 		cmocka_unit_test(test_memory_runs_out_of_json),
