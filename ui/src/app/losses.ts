@@ -42,4 +42,5 @@ export const remedies: Record<string, string> = {
   jitdump_work: "Tell the runtime's authors: such a file makes work without end.",
   name_taken: "Put {series} into file_name, or labels that tell profiles apart.",
   not_encoded: "See the log.",
+  refused: "The output's state has the server's sentence; raise the limit there that it names.",
 };

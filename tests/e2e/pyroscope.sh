@@ -1,0 +1,81 @@
+#!/bin/sh
+# SPDX-License-Identifier: Apache-2.0
+# tests/e2e/pyroscope.sh - profiles that are sent on by /ingest: what another daemon has then, also after it was away
+#
+# runs beside others
+set -u
+. "$top_srcdir/tests/e2e/lib.sh"
+
+[ -e "$plugins/output_pyroscope.so" ] || skip_all "built without pyroscope"
+[ -e "$plugins/input_receive.so" ] || skip_all "built without receive"
+
+far=
+far_stop() {
+	[ -n "$far" ] || return 0
+	kill "$far" 2>/dev/null
+	wait "$far"
+	far=
+}
+trap 'far_stop; daemon_stop; rm -rf "$dir"' EXIT
+cat >"$dir/far.yaml" <<YAML
+inputs: { receive: {} }
+storage: { local: {} }
+YAML
+far_settled() { grep -q 'is ready at' "$dir/far.log" || ! kill -0 "$far"; }
+# far_start PORT: who is sent to
+far_start() {
+	: >"$dir/far.log"
+	"$decima" run --plugin-path "$plugins" --data "$dir/far" -c "$dir/far.yaml" \
+		--set "server.listen=[\"127.0.0.1:$1\",\"unix:$dir/far.sock\"]" >"$dir/far.out" 2>"$dir/far.log" &
+	far=$!
+	wait_for 60 far_settled
+	grep -q 'is ready at' "$dir/far.log"
+}
+if ! far_start 0; then
+	not_ok pyroscope.far_starts "$(tail -n 3 "$dir/far.log" | tr '\n' '|')"
+	exit 1
+fi
+url=$(sed -n 's|.*is ready at \(http://[^ ,]*\).*|\1|p' "$dir/far.log" | head -n 1)
+port=${url##*:}
+port=${port%%/*}
+
+cat >"$dir/near.yaml" <<YAML
+inputs: { receive: {} }
+storage: { memory: {} }
+outputs: { pyroscope: { url: "http://127.0.0.1:$port/" } }
+YAML
+if ! daemon_start -c "$dir/near.yaml"; then
+	not_ok pyroscope.starts "$(tail -n 3 "$dir/log" | tr '\n' '|')"
+	exit 1
+fi
+
+# push LABELS: standard input is the body
+push() { curl -s -f --unix-socket "$dir/sock" --data-binary @- "http://localhost/api/v1/ingest?$1" >/dev/null; }
+# sum SELECTOR: what the other daemon has
+sum() {
+	"$decima" query stacks "$1" --focus . --from now-1h --to now+1m --url "unix:$dir/far.sock" 2>/dev/null |
+		awk '{ n += $NF } END { printf "%d\n", n }'
+}
+has() { [ "$(sum "$1")" = "$2" ]; }
+# arrives NAME SELECTOR SUM
+arrives() {
+	wait_for 10 has "$2" "$3"
+	if has "$2" "$3"; then ok "pyroscope.$1"; else
+		not_ok "pyroscope.$1" "$(sum "$2"), not $3: $(tail -n 2 "$dir/log" | tr '\n' '|')"
+	fi
+}
+
+printf 'main;work 30\nmain;idle 12\n' | push 'name=demo&label=service_name=shop&label=env=a%20b%26c'
+arrives labels 'samples:samples:count::{service_name="shop",env="a b&c"}' 42
+printf 'main;work 5\n' | push 'name=demo&label=service_name=odd&label=env=a%3Db%2Cc%7Dd'
+arrives no_escapes 'samples:samples:count::{service_name="odd",env="a_b_c_d"}' 5
+
+far_stop
+printf 'main;late 7\n' | push 'name=demo&label=service_name=late'
+printf 'main;late 8\n' | push 'name=demo&label=service_name=later'
+waits() { get /api/v1/status | grep -q '127.0.0.1'; }
+wait_for 10 waits
+far_start "$port" || not_ok pyroscope.far_is_back "$(tail -n 3 "$dir/far.log" | tr '\n' '|')"
+arrives after_it_was_away 'samples:samples:count::{service_name="late"}' 7
+arrives in_the_queue 'samples:samples:count::{service_name="later"}' 8
+arrives nothing_twice 'samples:samples:count::{service_name="shop"}' 42
