@@ -3,7 +3,7 @@
 #
 # The directories are known to make alone, so the service file is filled in here and not by configure. The
 # configuration is installed once: what an administrator wrote there later stays.
-EXTRA_DIST += conf/decima.service.in conf/decima.yaml conf/scraper.yaml conf/leave_out.awk
+EXTRA_DIST += conf/decima.service.in conf/decima.yaml conf/scraper.yaml conf/agent.yaml conf/server.yaml conf/leave_out.awk
 
 # What an administrator may copy, if he wants that for the whole machine.
 examplesdir = $(docdir)/examples

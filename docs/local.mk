@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 # docs/local.mk - what people read, installed with the folders that its links expect, and with all that they lead to
-nobase_dist_doc_DATA = README.md ARCHITECTURE.md NEWS.md LICENSE conf/decima.yaml conf/scraper.yaml include/decima/plugin.h \
+nobase_dist_doc_DATA = README.md ARCHITECTURE.md NEWS.md LICENSE conf/decima.yaml conf/scraper.yaml conf/agent.yaml conf/server.yaml include/decima/plugin.h \
 	docs/API.md \
 	docs/FORMATS.md \
 	docs/HOWTO_ADD_INPUT.md \

@@ -8,6 +8,12 @@ static const char *const old_choices[] = { "read", "refuse", NULL };
 static const char *const answers[] = { "stored", "queued", NULL };
 
 static const struct dcm_option rows[] = {
+	{ .name = "decima",
+	  .type = DCM_OPT_BOOL,
+	  .offset = offsetof(struct receive_options, decima),
+	  .def = "true",
+	  .flags = DCM_OPT_RESTART,
+	  .doc = "Take what the output decima of other machines sends: /decima.v1.Ingest/Write." },
 	{ .name = "ingest",
 	  .type = DCM_OPT_BOOL,
 	  .offset = offsetof(struct receive_options, ingest),

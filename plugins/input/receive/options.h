@@ -13,7 +13,7 @@ enum receive_old { RECEIVE_OLD_READ, RECEIVE_OLD_REFUSE };
 enum receive_answer { RECEIVE_WHEN_STORED, RECEIVE_WHEN_QUEUED };
 
 struct receive_options {
-	bool ingest, pyroscope, parca, otlp;
+	bool decima, ingest, pyroscope, parca, otlp;
 	int32_t otlp_old; /* enum receive_old */
 	int32_t answer;	  /* enum receive_answer */
 	int64_t max_body_bytes, max_unpacked_bytes;

@@ -9,6 +9,7 @@
 
 #include "core/base/error.h"
 #include "core/base/mem.h"
+#include "plugins/input/receive/decima.h"
 #include "plugins/input/receive/desk.h"
 #include "plugins/input/receive/ingest.h"
 #include "plugins/input/receive/otlp.h"
@@ -39,7 +40,9 @@ static int receive_start(void *instance, struct dcm_error *err)
 	const struct receive_options *o = r->desk.options;
 	int e = 0;
 
-	if (o->ingest)
+	if (o->decima)
+		e = decima__serve(&r->desk, err);
+	if (e == 0 && o->ingest)
 		e = ingest__serve(&r->desk, err);
 	if (e == 0 && o->pyroscope)
 		e = pyroscope__serve(&r->desk, err);
@@ -50,8 +53,8 @@ static int receive_start(void *instance, struct dcm_error *err)
 	if (e == 0 && o->otlp)
 		e = otlp__serve(&r->desk, err);
 	if (e == 0)
-		r->host->set_state(r->host, DCM_STATE_OK, "takes%s%s%s%s at the server's addresses",
-				   o->ingest ? " /api/v1/ingest" : "",
+		r->host->set_state(r->host, DCM_STATE_OK, "takes%s%s%s%s%s at the server's addresses",
+				   o->decima ? " decima.v1" : "", o->ingest ? " /api/v1/ingest" : "",
 				   o->pyroscope ? " /ingest push.v1" : "",
 				   o->parca ? " WriteRaw" : "", o->otlp ? " OTLP" : "");
 	return e;
@@ -74,9 +77,8 @@ static const struct dcm_plugin plugin = {
 	.kind = DCM_INPUT,
 	.name = "receive",
 	.version = "1",
-	.summary =
-		"Takes profiles that others send: by a plain request, by OTLP, and as Pyroscope's "
-		"clients and Parca's agents do.",
+	.summary = "Takes profiles that others send: another Decima, by a plain request, by OTLP, "
+		   "and as Pyroscope's clients and Parca's agents do.",
 	.options = &receive_options__table,
 	.lifecycle = &lifecycle,
 	.input = &ops,

@@ -1,0 +1,223 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * plugins/output/decima/decima.c - what is collected here goes to another Decima
+ *
+ * Each batch is a request: the encoding "batch" in gzip, to /decima.v1.Ingest/Write of an input `receive`. The
+ * other side says 200 when its stores have it, and knows a batch that comes again by its id, so that one whose
+ * answer was lost counts once. What cannot be delivered now is kept in this output's queue.
+ *
+ * Threads: write() on the output's writer thread, lifecycle on the control thread.
+ */
+#include <errno.h>
+#include <libdeflate.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <decima/plugin.h>
+
+#include "core/base/buf.h"
+#include "core/base/cleanup.h"
+#include "core/base/error.h"
+#include "core/base/mem.h"
+#include "core/base/str.h"
+#include "plugins/output/decima/delivery.h"
+
+/* ---- options ---- */
+
+struct decima_config {
+	const char *url;
+	struct dcm_http_options http;
+};
+
+static const struct dcm_option rows[] = {
+	{
+		.name = "url",
+		.type = DCM_OPT_STRING,
+		.offset = offsetof(struct decima_config, url),
+		.flags = DCM_OPT_REQUIRED | DCM_OPT_RESTART,
+		.doc = "Where the other Decima is: https://HOST:PORT or http://HOST:PORT, with its "
+		       "server.base_path if it has one. It needs an input receive.",
+	},
+	{ .name = "",
+	  .type = DCM_OPT_SHARED,
+	  .shared = DCM_SHARED_HTTP_CLIENT,
+	  .offset = offsetof(struct decima_config, http) },
+};
+
+static int check_config(const void *config, struct dcm_error *err)
+{
+	const struct decima_config *c = config;
+
+	if (!c->url || strncmp(c->url, "https://", 8) == 0 || strncmp(c->url, "http://", 7) == 0)
+		return 0;
+	return error__set(err, -EINVAL, "url \"%s\" is none; write https://HOST:PORT", c->url);
+}
+
+static const struct dcm_table options = {
+	.size = sizeof(options),
+	.option_size = sizeof(struct dcm_option),
+	.struct_size = sizeof(struct decima_config),
+	.n_options = sizeof(rows) / sizeof(rows[0]),
+	.options = rows,
+	.check = check_config,
+};
+
+/* ---- state ---- */
+
+struct decima_output {
+	const struct dcm_host *host;
+	const struct decima_config *config;
+	char *url; /* of the method */
+	struct dcm_http_client *client;
+	struct delivery *delivery;
+	struct libdeflate_compressor *compressor;
+	struct dcm_metric *delivered, *samples, *bytes, *failures;
+};
+
+/* ---- lifecycle ---- */
+
+static void decima_stop(void *instance)
+{
+	struct decima_output *o = instance;
+
+	o->host->http_client_free(o->client);
+	delivery__free(o->delivery);
+	libdeflate_free_compressor(o->compressor);
+	free(o->url);
+	free(o);
+}
+
+static char *method_of(const char *url)
+{
+	struct buf b = { 0 };
+	size_t n = strlen(url);
+
+	while (n > 0 && url[n - 1] == '/')
+		n--;
+	buf__append(&b, url, n);
+	buf__text(&b, "/decima.v1.Ingest/Write");
+	if (b.error) {
+		buf__fini(&b);
+		return NULL;
+	}
+	return (char *)buf__take(&b, &n);
+}
+
+static int decima_open(const struct dcm_host *host, const void *config, void **ret_instance,
+		       struct dcm_error *err)
+{
+	struct decima_output *o = NEW(struct decima_output);
+	int r;
+
+	if (!o)
+		return error__nomem(err);
+	o->host = host;
+	o->config = config;
+	o->url = method_of(o->config->url);
+	/* Level 1: more costs several times as much, for a tenth of the bytes. */
+	o->compressor = libdeflate_alloc_compressor(1);
+	r = o->url && o->compressor ? host->http_client_new(host, &o->config->http, &o->client, err)
+				    : error__nomem(err);
+	if (r == 0) {
+		o->delivery = delivery__new(host, o->client, o->url);
+		r = o->delivery ? 0 : error__nomem(err);
+	}
+	if (r < 0) {
+		decima_stop(o);
+		return r;
+	}
+	o->delivered = host->metric(host, DCM_COUNTER, "decima_delivered_total",
+				    "Batches that the other Decima has taken.");
+	o->samples = host->metric(host, DCM_COUNTER, "decima_samples_total", "Rows of samples in them.");
+	o->bytes = host->metric(
+		host, DCM_COUNTER, "decima_sent_bytes_total",
+		"Bytes of bodies that were sent, as they were sent, tries in vain too.");
+	o->failures = host->metric(host, DCM_COUNTER, "decima_failures_total",
+				   "Tries that were refused or not answered.");
+	*ret_instance = o;
+	return 0;
+}
+
+static int decima_start(void *instance, struct dcm_error *err)
+{
+	struct decima_output *o = instance;
+
+	(void)err;
+	o->host->set_state(o->host, DCM_STATE_OK, "sends to %s", o->config->url);
+	return 0;
+}
+
+/* ---- work ---- */
+
+static int pack(struct decima_output *o, const uint8_t *data, size_t n, uint8_t **ret, size_t *ret_n)
+{
+	size_t cap = libdeflate_gzip_compress_bound(o->compressor, n);
+
+	*ret = mem__zalloc(cap, 1);
+	*ret_n = *ret ? libdeflate_gzip_compress(o->compressor, data, n, *ret, cap) : 0;
+	return *ret_n ? 0 : -EAGAIN;
+}
+
+static int deliver(struct decima_output *o, const struct dcm_batch *batch, int64_t deadline_mono_ns,
+		   struct dcm_error *err)
+{
+	CLEANUP(mem__freep) uint8_t *data = NULL;
+	CLEANUP(mem__freep) uint8_t *packed = NULL;
+	size_t n = 0;
+	int r = o->host->encode(o->host, batch, DCM_NONE, "batch", &data, &n, err);
+
+	if (r == 0)
+		r = pack(o, data, n, &packed, &n);
+	if (r < 0)
+		return r == -ENOMEM ? -EAGAIN : r;
+	o->host->metric_add(o->bytes, n);
+	return delivery__send(o->delivery, packed, n, deadline_mono_ns, err);
+}
+
+static int decima_write(void *instance, struct dcm_batch *batch, int64_t deadline_mono_ns,
+			struct dcm_error *err)
+{
+	struct decima_output *o = instance;
+	struct dcm_error own = DCM_ERROR_INIT;
+	int r;
+
+	if (!err)
+		err = &own;
+	r = deliver(o, batch, deadline_mono_ns, err);
+	if (r < 0) {
+		o->host->metric_add(o->failures, 1);
+		o->host->set_state(o->host, DCM_STATE_DEGRADED, "%s", err->text);
+		return r;
+	}
+	o->host->metric_add(o->delivered, 1);
+	o->host->metric_add(o->samples, batch->n_rows);
+	o->host->set_state(o->host, DCM_STATE_OK, "sends to %s", o->config->url);
+	return 0;
+}
+
+/* ---- what the host is told ---- */
+
+static const struct dcm_lifecycle lifecycle = {
+	.size = sizeof(lifecycle),
+	.open = decima_open,
+	.start = decima_start,
+	.stop = decima_stop,
+};
+static const struct dcm_output_ops ops = { .size = sizeof(ops), .write = decima_write };
+static const struct dcm_plugin plugin = {
+	DCM_PLUGIN_HEAD,
+	.kind = DCM_OUTPUT,
+	.caps = DCM_CAP_NAMED,
+	.name = "decima",
+	.version = "1",
+	.summary = "Sends what is collected to another Decima, which takes it once whatever "
+		   "happens on the way.",
+	.options = &options,
+	.lifecycle = &lifecycle,
+	.output = &ops,
+};
+
+const struct dcm_plugin *dcm_plugin_entry(void)
+{
+	return &plugin;
+}

@@ -1,0 +1,155 @@
+#!/bin/sh
+# SPDX-License-Identifier: Apache-2.0
+# tests/e2e/agent_server.sh - one Decima sends to another by TLS with a token: every sample arrives, and once
+#
+# The agent takes profiles of which each has a stack of its own, so that what is missing and what came twice can be told.
+#
+# runs beside others
+set -u
+. "$top_srcdir/tests/e2e/lib.sh"
+
+[ -e "$plugins/input_receive.so" ] || skip_all "built without receive"
+[ -e "$plugins/output_decima.so" ] || skip_all "built without the output decima"
+command -v openssl >/dev/null || skip_all "no openssl"
+"$top_srcdir/tools/certificates" "$dir/ca" server 127.0.0.1 >"$dir/err" 2>&1 || skip_all "no certificates: $(tail -n 1 "$dir/err")"
+
+server=
+trap 'server_stop; daemon_stop; rm -rf "$dir"' EXIT
+cat >"$dir/server.yaml" <<YAML
+server:
+  tokens: [ { token: letmein, role: write } ]
+  tls: { cert_file: ca/server.pem, key_file: ca/server.key }
+inputs: { receive: {} }
+storage: { local: {} }
+YAML
+server_log() { cat "$dir"/server.*.log; }
+is_served() { grep -q 'is ready at' "$dir/server.$runs.log" || ! kill -0 "$server"; }
+runs=0
+# server_start ADDRESS
+server_start() {
+	runs=$((runs + 1))
+	"$decima" run --plugin-path "$plugins" --data "$dir/server.data" -c "$dir/server.yaml" \
+		--set "server.listen=[\"$1\",\"unix:$dir/server.sock\"]" >"$dir/out" 2>"$dir/server.$runs.log" &
+	server=$!
+	wait_for 60 is_served
+	if ! kill -0 "$server" 2>/dev/null; then
+		not_ok agent_server.server_starts "$(tail -n 2 "$dir/server.$runs.log" | tr '\n' '|')"
+		exit 1
+	fi
+	address=$(sed -n 's|.*is ready at https://\([^ ,]*\).*|\1|p' "$dir/server.$runs.log" | head -n 1)
+}
+server_stop() {
+	[ -n "$server" ] || return 0
+	kill -CONT "$server" 2>/dev/null
+	kill "${1:--TERM}" "$server" 2>/dev/null
+	wait "$server" 2>/dev/null
+	server=
+}
+server_start 127.0.0.1:0
+
+printf 'letmein\n' >"$dir/token"
+cat >"$dir/agent.yaml" <<YAML
+node: agent-7
+inputs: { receive: { answer: queued } }
+outputs:
+  decima:
+    url: "https://$address"
+    bearer_token_file: token
+    tls_config: { ca_file: ca/ca.pem }
+    write_timeout: 2s
+YAML
+agent_start() {
+	if ! daemon_start -c "$dir/agent.yaml"; then
+		not_ok "agent_server.$1" "$(tail -n 3 "$dir/log" | tr '\n' '|')"
+		exit 1
+	fi
+}
+agent_start agent_starts
+ok agent_server.starts
+
+# push FROM TO: profile number n has 1 in stack s<n>
+push() {
+	for n in $(seq "$1" "$2"); do
+		printf 'main;s%s 1\n' "$n" | curl -s -f -o /dev/null --unix-socket "$dir/sock" --data-binary @- \
+			"http://localhost/api/v1/ingest?name=demo&time=now&label=n=$((n % 5))" || echo "not taken: $n"
+	done
+}
+# What the server has: a line for each stack, "NUMBER TIMES".
+stacks() {
+	"$decima" query stacks 'demo:samples:count:::delta' --from now-1h --to now+1m --url "unix:$dir/server.sock" 2>/dev/null |
+		sed -n 's/.*s\([0-9]*\) \([0-9]*\)$/\1 \2/p' | sort -n
+}
+has() { [ "$(stacks | wc -l)" -ge "$1" ]; }
+# all NAME N: each of 1 to N is there, once
+all() {
+	wait_for 60 has "$2"
+	stacks >"$dir/got"
+	seq "$2" | sed 's/$/ 1/' >"$dir/want"
+	if cmp -s "$dir/got" "$dir/want"; then ok "agent_server.$1"; else
+		not_ok "agent_server.$1" "$(diff "$dir/want" "$dir/got" | head -n 4 | tr '\n' '|') $(tail -n 1 "$dir/log")"
+	fi
+}
+has_state() { get /api/v1/pipeline | grep -qF -e "$1"; }
+# says NAME TEXT: in what the agent says of its output
+says() { if wait_for 30 has_state "$2"; then ok "agent_server.$1"; else not_ok "agent_server.$1" "$(get /api/v1/pipeline | head -c 600)"; fi; }
+
+push 1 20
+all arrives 20
+"$decima" query values node --url "unix:$dir/server.sock" >"$dir/nodes" 2>&1
+expect agent_server.node_is_the_agents agent-7 "$dir/nodes"
+
+# ---- the other side is frozen: a request is with it, and its answer comes too late ----
+kill -STOP "$server"
+push 21 40
+says frozen "degraded"
+kill -CONT "$server"
+all frozen_and_back 40
+
+# ---- it is killed, and comes back at the same address ----
+for round in 1 2 3; do
+	push $((41 + (round - 1) * 20)) $((50 + (round - 1) * 20))
+	server_stop -KILL
+	push $((51 + (round - 1) * 20)) $((60 + (round - 1) * 20))
+	server_start "$address"
+done
+all killed_and_back 100
+
+# ---- the agent stops: what it holds goes out first ----
+push 101 120
+daemon_stop
+expect_status agent_server.agent_stops 0 "$daemon_status"
+all agent_stopped 120
+
+# ---- it may not: nothing is lost while that is put right ----
+printf 'wrong\n' >"$dir/token"
+agent_start with_a_wrong_token
+push 121 130
+says wrong_token "the token is not one of server.tokens"
+printf 'letmein\n' >"$dir/token"
+all right_token 130
+
+# ---- another authority: nothing is sent ----
+daemon_stop
+openssl req -x509 -newkey rsa:2048 -nodes -days 2 -subj /CN=another -keyout "$dir/other.key" -out "$dir/other.pem" 2>/dev/null
+sed -i 's|ca_file: ca/ca.pem|ca_file: other.pem|' "$dir/agent.yaml"
+agent_start with_another_authority
+push 131 131
+says other_authority "not trusted"
+daemon_stop
+
+# ---- what the other side cannot take is refused for good, and counted ----
+sed -i 's|ca_file: other.pem|ca_file: ca/ca.pem|' "$dir/agent.yaml"
+server_stop
+sed -i 's|receive: {}|receive: { max_body: 1KiB }|' "$dir/server.yaml"
+server_start "$address"
+agent_start with_too_much
+{
+	for n in $(seq 2000); do printf 'main;%s%s 1\n' "$(printf '%s' "$n" | sha256sum | cut -c 1-40)" "$n"; done
+} >"$dir/large"
+curl -s -f -o /dev/null --unix-socket "$dir/sock" --data-binary "@$dir/large" 'http://localhost/api/v1/ingest?name=large'
+is_refused() { get /metrics | grep -q '^decima_dropped_total{instance="decima",reason="rejected"} [1-9]'; }
+if wait_for 30 is_refused; then ok agent_server.too_large_is_counted; else
+	not_ok agent_server.too_large_is_counted "$(get /metrics | grep '^decima_dropped' | head -n 5 | tr '\n' '|')"
+fi
+server_stop
+daemon_stop
