@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * core/base/url.c - is a text the address of something that our HTTP client can ask?
+ * core/base/url.c - is a text the address of something that our HTTP client can ask? And parts of one
  *
  * Source: RFC 3986 section 3, as far as http needs it.
  */
@@ -71,4 +71,17 @@ bool url__is_askable(const char *url)
 		rest = at + 1;
 	}
 	return is_host(rest, n);
+}
+
+void url__escape(struct buf *b, struct dcm_str s)
+{
+	for (uint32_t i = 0; i < s.n; i++) {
+		unsigned char c = (unsigned char)s.p[i];
+
+		if ((c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') ||
+		    c == '-' || c == '.' || c == '_' || c == '~')
+			buf__byte(b, c);
+		else
+			buf__printf(b, "%%%02X", c);
+	}
 }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * core/base/url.h - is a text the address of something that our HTTP client can ask?
+ * core/base/url.h - is a text the address of something that our HTTP client can ask? And parts of one
  *
  * Looks at the text alone; nobody is asked.
  */
@@ -9,6 +9,8 @@
 
 #include <stdbool.h>
 #include <stddef.h>
+
+#include "core/base/buf.h"
 
 /*
  * http:// or https:// with a host, perhaps a port of 1 to 65535, and a path behind; or
@@ -19,5 +21,8 @@ bool url__is_askable(const char *url);
 
 /* How many bytes from there on can be of a host's name or of its IPv4 address. */
 size_t url__name_length(const char *s);
+
+/* Appends the text as a segment of a path, or as a part of a query: all but the unreserved is escaped (RFC 3986, 2.3). */
+void url__escape(struct buf *b, struct dcm_str s);
 
 #endif

@@ -7,7 +7,6 @@
  */
 #include "core/main/ask.h"
 
-#include <ctype.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <jansson.h>
@@ -19,6 +18,7 @@
 #include "core/base/error.h"
 #include "core/base/fd.h"
 #include "core/base/str.h"
+#include "core/base/url.h"
 #include "core/base/units.h"
 #include "core/main/offline.h"
 #include "core/net/http_client.h"
@@ -42,18 +42,6 @@ const struct args_option ask__options[] = {
 	{ 0 },
 };
 
-static void encode(struct buf *b, const char *s)
-{
-	for (; *s; s++) {
-		unsigned char c = (unsigned char)*s;
-
-		if (isalnum(c) || strchr("-._~", c))
-			buf__byte(b, c);
-		else
-			buf__printf(b, "%%%02X", c);
-	}
-}
-
 void ask__path(struct ask *q, const char *path)
 {
 	buf__text(&q->target, path);
@@ -62,7 +50,7 @@ void ask__path(struct ask *q, const char *path)
 void ask__segment(struct ask *q, const char *segment)
 {
 	buf__byte(&q->target, '/');
-	encode(&q->target, segment);
+	url__escape(&q->target, str__of(segment));
 }
 
 void ask__param(struct ask *q, const char *name, const char *value)
@@ -73,7 +61,7 @@ void ask__param(struct ask *q, const char *name, const char *value)
 	q->has_params = true;
 	buf__text(&q->target, name);
 	buf__byte(&q->target, '=');
-	encode(&q->target, value);
+	url__escape(&q->target, str__of(value));
 }
 
 /* First line of the token's file, without its newline, into `token`. */

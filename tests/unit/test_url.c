@@ -99,11 +99,28 @@ static void curl_takes_what_we_take(void **state)
 	assert_true(n_taken > 1000);
 }
 
+/* Every byte there is, as curl has it. */
+static void escapes_as_curl_does(void **state)
+{
+	char all[256];
+	struct buf b = { 0 };
+
+	(void)state;
+	for (unsigned i = 0; i < sizeof(all); i++)
+		all[i] = (char)i;
+	url__escape(&b, (struct dcm_str){ all, sizeof(all) });
+	char *want = curl_easy_escape(NULL, all, sizeof(all));
+	assert_string_equal((const char *)b.data, want);
+	curl_free(want);
+	buf__fini(&b);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(good_and_bad_ones),
 		cmocka_unit_test(curl_takes_what_we_take),
+		cmocka_unit_test(escapes_as_curl_does),
 	};
 	return cmocka_run_group_tests_name("url", tests, NULL, NULL);
 }

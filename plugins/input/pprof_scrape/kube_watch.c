@@ -12,6 +12,7 @@
 #include "core/base/hash.h"
 #include "core/base/mem.h"
 #include "core/base/str.h"
+#include "core/base/url.h"
 #include "plugins/input/pprof_scrape/job.h"
 #include "plugins/input/pprof_scrape/kube.h"
 
@@ -474,23 +475,12 @@ static const struct kube_selector *selector_of(const struct kube_watch *w)
 	return NULL;
 }
 
-/* RFC 3986, 2.1 */
-static void put_escaped(struct buf *b, const char *value)
-{
-	for (; *value; value++)
-		if ((*value >= 'a' && *value <= 'z') || (*value >= 'A' && *value <= 'Z') ||
-		    (*value >= '0' && *value <= '9') || strchr("-._~", *value))
-			buf__byte(b, (uint8_t)*value);
-		else
-			buf__printf(b, "%%%02X", (unsigned char)*value);
-}
-
 static void add_param(struct buf *b, const char *name, const char *value)
 {
 	if (!value || !value[0])
 		return;
 	buf__printf(b, "&%s=", name);
-	put_escaped(b, value);
+	url__escape(b, str__of(value));
 }
 
 static void build_url(const struct kube_watch *w, struct buf *b)
@@ -502,7 +492,7 @@ static void build_url(const struct kube_watch *w, struct buf *b)
 	if (w->namespace)
 		buf__text(b, "/namespaces/");
 	if (w->namespace)
-		put_escaped(b, w->namespace);
+		url__escape(b, str__of(w->namespace));
 	buf__printf(b, "/%s?", r->name);
 	if (w->is_listing)
 		buf__printf(b, "limit=%d", PAGE);

@@ -18,6 +18,7 @@
 #include "core/base/hash.h"
 #include "core/base/mem.h"
 #include "core/base/str.h"
+#include "core/base/url.h"
 #include "core/base/units.h"
 #include "core/base/vec.h"
 
@@ -189,26 +190,13 @@ static bool is_address(struct dcm_str s)
 	return s.n > 0;
 }
 
-static void escape(struct buf *b, struct dcm_str s)
-{
-	for (uint32_t i = 0; i < s.n; i++) {
-		unsigned char c = (unsigned char)s.p[i];
-
-		if ((c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') ||
-		    strchr("-_.~", c))
-			buf__byte(b, c);
-		else
-			buf__printf(b, "%%%02X", c);
-	}
-}
-
 static void add_query(struct buf *b, char *sep, struct dcm_str name, struct dcm_str value)
 {
 	buf__byte(b, (uint8_t)*sep);
 	*sep = '&';
-	escape(b, name);
+	url__escape(b, name);
 	buf__byte(b, '=');
-	escape(b, value);
+	url__escape(b, value);
 }
 
 /* Of a parameter with several values, __param_NAME is the first, which rules may change. */

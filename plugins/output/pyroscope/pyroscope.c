@@ -152,28 +152,13 @@ static int pyroscope_start(void *instance, struct dcm_error *err)
 
 /* ---- the address ---- */
 
-static void put_escaped(struct buf *out, struct dcm_str s)
-{
-	static const char plain[] =
-		"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-._~";
-
-	for (uint32_t i = 0; i < s.n; i++) {
-		char c = s.p[i];
-
-		if (c && strchr(plain, c))
-			buf__byte(out, (uint8_t)c);
-		else
-			buf__printf(out, "%%%02X", (unsigned int)(uint8_t)c);
-	}
-}
-
 /* The syntax of `name` has no escapes: what would end a name or a value becomes "_". */
 static void put_word(struct buf *out, struct dcm_str s)
 {
 	for (uint32_t i = 0; i < s.n; i++) {
 		bool ends = s.p[i] && strchr("{},=", s.p[i]);
 
-		put_escaped(out, ends ? STR("_") : (struct dcm_str){ s.p + i, 1 });
+		url__escape(out, ends ? STR("_") : (struct dcm_str){ s.p + i, 1 });
 	}
 }
 
