@@ -30,44 +30,30 @@ enum { LOOKED_AT = 4096 /* samples */ };
 #define DICTIONARY                                                                                 \
 	{ [OTLP_MAPPINGS] = 1, [OTLP_LOCATIONS] = 2, [OTLP_FUNCTIONS] = 3, [OTLP_LINKS] = 4,       \
 	  [OTLP_STRINGS] = 5, [OTLP_ATTRIBUTES] = 6, [OTLP_STACKS] = 7 }
+/* From 1.8 on; the last three moved once. */
+#define PROFILE(first_of_three)                                                                    \
+	{ .time = 3, .duration = 4, .period_type = 5, .period = 6, .format = (first_of_three),     \
+	  .payload = (first_of_three) + 1, .attribute_indices = (first_of_three) + 2 }
 /* clang-format on */
 
 const struct otlp_layout otlp_layout__current = {
 	.name = "1.10",
 	.tables = DICTIONARY,
-	.profile = { .time = 3,
-		     .duration = 4,
-		     .period_type = 5,
-		     .period = 6,
-		     .format = 9,
-		     .payload = 10,
-		     .attribute_indices = 11 },
+	.profile = PROFILE(9),
 	.sample = { .attributes = 2, .link = 3, .values = 4, .timestamps = 5 },
 	.location_attributes = 4,
 };
 static const struct otlp_layout layout_1_9 = {
 	.name = "1.9",
 	.tables = DICTIONARY,
-	.profile = { .time = 3,
-		     .duration = 4,
-		     .period_type = 5,
-		     .period = 6,
-		     .format = 9,
-		     .payload = 10,
-		     .attribute_indices = 11 },
+	.profile = PROFILE(9),
 	.sample = { .values = 2, .attributes = 3, .link = 4, .timestamps = 5 },
 	.location_attributes = 4,
 };
 static const struct otlp_layout layout_1_8 = {
 	.name = "1.8",
 	.tables = DICTIONARY,
-	.profile = { .time = 3,
-		     .duration = 4,
-		     .period_type = 5,
-		     .period = 6,
-		     .format = 10,
-		     .payload = 11,
-		     .attribute_indices = 12 },
+	.profile = PROFILE(10),
 	.sample = { .values = 2, .attributes = 3, .link = 4, .timestamps = 5 },
 	.location_attributes = 4,
 };

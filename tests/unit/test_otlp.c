@@ -27,12 +27,13 @@
 #define SECOND INT64_C(1000000000)
 #define START  (INT64_C(1790000000) * SECOND) /* of the profiles in tests/data/otlp */
 
-static struct buf read_file(const char *version)
+/* Of the sources: tests/FOLDER/VERSION.EXTENSION. */
+static struct buf read_source(const char *folder, const char *version, const char *extension)
 {
 	struct buf bytes = { 0 };
 	char path[512];
 
-	snprintf(path, sizeof(path), TEST_SRCDIR "/tests/data/otlp/%s.pb", version);
+	snprintf(path, sizeof(path), TEST_SRCDIR "/tests/%s/%s.%s", folder, version, extension);
 	FILE *f = fopen(path, "rb");
 	assert_non_null(f);
 	uint8_t *room = buf__reserve(&bytes, 65536);
@@ -41,6 +42,11 @@ static struct buf read_file(const char *version)
 	fclose(f);
 	assert_true(bytes.n > 0);
 	return bytes;
+}
+
+static struct buf read_file(const char *version)
+{
+	return read_source("data/otlp", version, "pb");
 }
 
 static struct dcm_batch *decode(const struct buf *bytes, const struct decode_options *o)
@@ -250,17 +256,7 @@ static void test_told_version(void **state)
 
 static struct buf read_json(const char *version)
 {
-	struct buf bytes = { 0 };
-	char path[512];
-
-	snprintf(path, sizeof(path), TEST_SRCDIR "/tests/programs/otlp/%s.json", version);
-	FILE *f = fopen(path, "rb");
-	assert_non_null(f);
-	uint8_t *room = buf__reserve(&bytes, 65536);
-	assert_non_null(room);
-	bytes.n = fread(room, 1, 65536, f);
-	fclose(f);
-	return bytes;
+	return read_source("programs/otlp", version, "json");
 }
 
 /* The JSON that the modules were given says what they wrote; of versions whose names are no more it is refused. */

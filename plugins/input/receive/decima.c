@@ -9,29 +9,17 @@
 
 static void answer(void *ctx, const struct dcm_request *q, struct dcm_reply *reply)
 {
-	struct desk *d = ctx;
 	struct dcm_decode how = { .format = "batch" };
-	struct desk_verdict v;
 
-	desk__take(d, &how, q->body, q->n_body, q->budget, &v);
-	if (desk__tell(d, &v, reply))
-		d->host->reply_put(reply, 200, "application/proto", "", 0);
+	desk__take_message(ctx, &how, q, reply);
 }
 
 int decima__serve(struct desk *d, struct dcm_error *err)
 {
-	const struct dcm_endpoint endpoint = {
-		.size = sizeof(endpoint),
-		.role = DCM_ROLE_WRITE,
-		.method = "POST",
-		.path = "/decima.v1.Ingest/Write",
-		.doc = "takes a batch of another Decima",
-		.max_body = (uint64_t)d->options->max_body_bytes,
-		.max_unpacked = (uint64_t)d->options->max_unpacked_bytes,
-		.answer = answer,
-		.ctx = d,
-		.grpc = 1,
-	};
-
-	return d->host->serve(d->host, &endpoint, err);
+	return desk__serve(d,
+			   (struct dcm_endpoint){ .path = "/decima.v1.Ingest/Write",
+						  .doc = "takes a batch of another Decima",
+						  .answer = answer,
+						  .grpc = 1 },
+			   err);
 }

@@ -266,3 +266,24 @@ bool desk__tell(const struct desk *d, const struct desk_verdict *v, struct dcm_r
 	d->host->reply_problem(reply, v->status, "%s", v->error.text);
 	return false;
 }
+
+void desk__take_message(struct desk *d, struct dcm_decode *how, const struct dcm_request *q,
+			struct dcm_reply *reply)
+{
+	struct desk_verdict v;
+
+	desk__take(d, how, q->body, q->n_body, q->budget, &v);
+	if (desk__tell(d, &v, reply))
+		d->host->reply_put(reply, 200, "application/proto", "", 0);
+}
+
+int desk__serve(struct desk *d, struct dcm_endpoint endpoint, struct dcm_error *err)
+{
+	endpoint.size = sizeof(endpoint);
+	endpoint.role = DCM_ROLE_WRITE;
+	endpoint.method = "POST";
+	endpoint.max_body = (uint64_t)d->options->max_body_bytes;
+	endpoint.max_unpacked = (uint64_t)d->options->max_unpacked_bytes;
+	endpoint.ctx = d;
+	return d->host->serve(d->host, &endpoint, err);
+}

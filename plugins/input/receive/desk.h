@@ -37,6 +37,16 @@ struct desk_verdict {
 void desk__take(struct desk *d, struct dcm_decode *how, const uint8_t *data, size_t n,
 		const struct dcm_budget *budget, struct desk_verdict *ret);
 
+/* desk__take() of a method whose request is a message and whose answer is an empty one. */
+void desk__take_message(struct desk *d, struct dcm_decode *how, const struct dcm_request *q,
+			struct dcm_reply *reply);
+
+/*
+ * Offers an endpoint that takes profiles: to who may write, by POST, within the options' limits, with the
+ * desk as ctx. The rest is the caller's to fill: path, doc, answer, ...
+ */
+int desk__serve(struct desk *d, struct dcm_endpoint endpoint, struct dcm_error *err);
+
 /* The value of a request's parameter or header of this name, the first one; "" when there is none. */
 struct dcm_str desk__field(const struct dcm_field *fields, uint32_t n, const char *name);
 

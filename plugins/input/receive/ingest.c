@@ -94,18 +94,12 @@ int ingest__serve(struct desk *d, struct dcm_error *err)
 	static const char *const params[] = { "label", "name", "format", "time", NULL };
 	static const char *const repeats[] = { "label", NULL };
 	const struct dcm_endpoint endpoint = {
-		.size = sizeof(endpoint),
-		.role = DCM_ROLE_WRITE,
-		.method = "POST",
 		.path = "/api/v1/ingest",
 		.doc = "takes a profile: pprof, folded, speedscope",
-		.max_body = (uint64_t)d->options->max_body_bytes,
-		.max_unpacked = (uint64_t)d->options->max_unpacked_bytes,
 		.params = params,
 		.repeats = repeats,
 		.answer = answer,
-		.ctx = d,
 	};
 
-	return d->host->serve(d->host, &endpoint, err);
+	return desk__serve(d, endpoint, err);
 }

@@ -244,19 +244,13 @@ int otlp__serve(struct desk *d, struct dcm_error *err)
 
 	for (size_t i = 0; i < sizeof(doors) / sizeof(doors[0]) && r == 0; i++) {
 		const struct dcm_endpoint endpoint = {
-			.size = sizeof(endpoint),
-			.role = DCM_ROLE_WRITE,
-			.method = "POST",
 			.path = doors[i].path,
 			.doc = "takes OTLP profiles: ExportProfilesServiceRequest",
-			.max_body = (uint64_t)d->options->max_body_bytes,
-			.max_unpacked = (uint64_t)d->options->max_unpacked_bytes,
 			.answer = doors[i].answer,
-			.ctx = d,
 			.grpc = doors[i].is_grpc,
 		};
 
-		r = d->host->serve(d->host, &endpoint, err);
+		r = desk__serve(d, endpoint, err);
 	}
 	return r;
 }

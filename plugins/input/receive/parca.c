@@ -8,29 +8,19 @@
 
 static void answer(void *ctx, const struct dcm_request *q, struct dcm_reply *reply)
 {
-	struct desk *d = ctx;
 	struct dcm_decode how = { .format = "writeraw", .identity = DCM_IDENTITY_TIMED };
-	struct desk_verdict v;
 
-	desk__take(d, &how, q->body, q->n_body, q->budget, &v);
-	if (desk__tell(d, &v, reply))
-		d->host->reply_put(reply, 200, "application/proto", "", 0);
+	desk__take_message(ctx, &how, q, reply);
 }
 
 int parca__serve(struct desk *d, struct dcm_error *err)
 {
-	const struct dcm_endpoint endpoint = {
-		.size = sizeof(endpoint),
-		.role = DCM_ROLE_WRITE,
-		.method = "POST",
-		.path = "/parca.profilestore.v1alpha1.ProfileStoreService/WriteRaw",
-		.doc = "takes a WriteRawRequest of Parca",
-		.max_body = (uint64_t)d->options->max_body_bytes,
-		.max_unpacked = (uint64_t)d->options->max_unpacked_bytes,
-		.answer = answer,
-		.ctx = d,
-		.grpc = 1,
-	};
-
-	return d->host->serve(d->host, &endpoint, err);
+	return desk__serve(
+		d,
+		(struct dcm_endpoint){
+			.path = "/parca.profilestore.v1alpha1.ProfileStoreService/WriteRaw",
+			.doc = "takes a WriteRawRequest of Parca",
+			.answer = answer,
+			.grpc = 1 },
+		err);
 }

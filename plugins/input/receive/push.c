@@ -68,17 +68,11 @@ static void answer(void *ctx, const struct dcm_request *q, struct dcm_reply *rep
 int push__serve(struct desk *d, struct dcm_error *err)
 {
 	const struct dcm_endpoint endpoint = {
-		.size = sizeof(endpoint),
-		.role = DCM_ROLE_WRITE,
-		.method = "POST",
 		.path = "/push.v1.PusherService/Push",
 		.doc = "takes push.v1.PushRequest",
-		.max_body = (uint64_t)d->options->max_body_bytes,
-		.max_unpacked = (uint64_t)d->options->max_unpacked_bytes,
 		.answer = answer,
-		.ctx = d,
 		.grpc = 1,
 	};
 
-	return d->host->serve(d->host, &endpoint, err);
+	return desk__serve(d, endpoint, err);
 }

@@ -298,20 +298,14 @@ int pyroscope__serve(struct desk *d, struct dcm_error *err)
 {
 	static const char *const paths[] = { "/ingest", "/pyroscope/ingest" };
 	struct dcm_endpoint endpoint = {
-		.size = sizeof(endpoint),
-		.role = DCM_ROLE_WRITE,
-		.method = "POST",
 		.doc = "takes profiles of Pyroscope's clients",
-		.max_body = (uint64_t)d->options->max_body_bytes,
-		.max_unpacked = (uint64_t)d->options->max_unpacked_bytes,
 		.answer = answer,
-		.ctx = d,
 	};
 	int r = 0;
 
 	for (size_t i = 0; i < sizeof(paths) / sizeof(paths[0]) && r == 0; i++) {
 		endpoint.path = paths[i];
-		r = d->host->serve(d->host, &endpoint, err);
+		r = desk__serve(d, endpoint, err);
 	}
 	return r;
 }
