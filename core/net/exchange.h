@@ -20,6 +20,7 @@ struct exchange;
 
 /* What the protocols do with an exchange that a lane has. */
 struct exchange_carrier {
+	bool answers_early; /* it takes an answer in the middle of a body, and trailers behind one */
 	/* It is about to be queued: nothing more is read of it. With the lanes' lock. */
 	void (*hold)(struct exchange *x);
 	/* The lane is done with it. On the lane's thread; it may be freed before this returns. */
@@ -36,7 +37,6 @@ struct exchange {
 	struct dcm_budget budget;
 	uint64_t body_bytes; /* as the head has it; EXCHANGE_UNSAID when it does not say */
 	uint64_t max_body;   /* that its route takes */
-	bool answers_early;  /* its protocol takes an answer in the middle of a body */
 	uint64_t reserved;   /* for the body, of what all bodies in memory have together */
 	struct buf body; /* at most what its route takes; with request.file, what is not in the file yet */
 	uint64_t file_bytes;   /* that the file may have */

@@ -108,7 +108,7 @@ static void hand_back(struct exchange *x)
 void http2_desk__init(struct http2_desk *d, struct requests *requests, struct loop *loop,
 		      struct stats_metric *n_timeouts)
 {
-	*d = (struct http2_desk){ .carrier = { .hold = hold, .hand_back = hand_back },
+	*d = (struct http2_desk){ .carrier = { .answers_early = true, .hold = hold, .hand_back = hand_back },
 				  .requests = requests,
 				  .loop = loop,
 				  .n_timeouts = n_timeouts };
@@ -292,12 +292,11 @@ static bool offer(struct call *c, const uint8_t *data, size_t n)
 
 static void settle(struct call *c)
 {
-	if (c->is_refused && !c->is_complete && c->has_ended) {
-		answer(c);
+	if (c->is_complete || c->in_lane)
 		return;
-	}
-	if (!c->is_refused && !c->is_complete && !c->in_lane &&
-	    (c->has_ended || c->n_thrown > THROWN_BYTES))
+	if (c->is_refused && c->has_ended)
+		answer(c);
+	else if (!c->is_refused && (c->has_ended || c->n_thrown > THROWN_BYTES))
 		complete(c);
 }
 
@@ -475,7 +474,6 @@ static void on_head(struct call *c)
 	c->has_head = true;
 	c->deadline_ns = now_ns() + options(c->h)->body_timeout_ns;
 	c->x->body_bytes = body_bytes(c);
-	c->x->answers_early = true;
 	if (!requests__head(c->h->desk->requests, c->x, &c->h->peer, c->method))
 		refuse(c);
 	else if (c->has_ended)

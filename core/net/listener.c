@@ -133,10 +133,11 @@ static void accept_some(struct loop_source *source, uint32_t events)
  */
 
 /*
- * Without connections there is nothing to time out, and -1: sleep until one comes. One that was just
- * handed over joins http1's a moment later.
+ * How long nothing needs to be looked after, when nothing happens. Without connections there is nothing to
+ * time out, and -1: sleep until one comes. One that was just handed over joins http1's a moment later. It
+ * looks at all connections, and so is asked at ticks alone.
  */
-static int tick_ms(const struct listener *l)
+static int quiet_ms(const struct listener *l)
 {
 	enum conns_load load = callers__load(&l->callers);
 
@@ -185,18 +186,21 @@ static void *serve(void *ctx)
 {
 	struct listener *l = ctx;
 	int64_t next_tick = now_ns(), end_ns = 0;
+	int wait_ms = TICK_MS;
 	enum phase phase;
 
 	while ((phase = phase_of(l, &end_ns)) != SHALL_END ||
 	       (callers__are_busy(&l->callers) && now_ns() < end_ns)) {
 		if (phase == SHALL_CLOSE)
 			close_sockets(l);
-		loop__turn(&l->loop, tick_ms(l));
+		loop__turn(&l->loop, wait_ms);
 		callers__after_turn(&l->callers);
 		stats__gauge_set(l->n_conns, callers__n(&l->callers));
+		wait_ms = TICK_MS;
 		if (now_ns() < next_tick)
 			continue;
 		tick(l, phase);
+		wait_ms = quiet_ms(l);
 		next_tick = now_ns() + TICK_MS * INT64_C(1000000);
 	}
 	return NULL;

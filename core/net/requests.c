@@ -108,7 +108,7 @@ static bool admit_memory(struct requests *r, struct exchange *x, const struct ht
 
 	x->max_body = route->max_body;
 	/* It may have none after all. */
-	if (!said && x->answers_early)
+	if (!said && x->carrier->answers_early)
 		return true;
 	if (route->max_body == 0) {
 		http_response__problem(&x->response, 413,
@@ -192,7 +192,7 @@ static bool take_form(struct exchange *x)
 	enum grpc_form form = grpc__form(&x->request);
 
 	/* What a call came to stands behind its answer. */
-	if (form == GRPC_HTTP2 && !x->answers_early) {
+	if (form == GRPC_HTTP2 && !x->carrier->answers_early) {
 		http_response__problem(&x->response,
 				       415, "gRPC needs HTTP/2; over HTTP/1.1 send application/grpc-web");
 		return false;
@@ -307,12 +307,9 @@ static void refuse_turn(struct requests *r, struct exchange *x)
 bool requests__complete(struct requests *r, struct exchange *x)
 {
 	const struct http_route *route = http_routes__find(r->routes, x->request.method, x->request.path);
+	int64_t most = r->o->request_timeout_ns, asked = grpc__timeout_ns(&x->request);
 
-	int64_t granted = grpc__timeout_ns(&x->request);
-
-	if (granted < 0 || granted > r->o->request_timeout_ns)
-		granted = r->o->request_timeout_ns;
-	x->budget.deadline_mono_ns = now_ns() + granted;
+	x->budget.deadline_mono_ns = now_ns() + (asked < most ? asked : most);
 	x->budget.max_bytes = r->o->request_max_bytes;
 	x->response.body.limit = r->o->request_max_bytes;
 	if (x->body.error)
