@@ -12,15 +12,8 @@ convert=$top_builddir/tests/unit/legacy_proto
 
 # --- Go's reader: its own files, and random ones
 oracle() {
-	command -v go >/dev/null || {
-		skip oracle "go is not installed; apt-get install golang-go"
-		return 1
-	}
+	go_modules oracle -mod=readonly || return
 	cp -R "$top_srcdir/tests/programs/pprof_oracle" "$dir/oracle"
-	# Where the user's `go` fetches from; what is fetched is left nowhere.
-	GOPROXY=$(go env GOPROXY) GOSUMDB=$(go env GOSUMDB) GONOSUMDB=$(go env GONOSUMDB)
-	GOFLAGS='-mod=readonly -modcacherw' GOTOOLCHAIN=local GOCACHE=${GOCACHE:-$dir/cache} GOPATH=$dir/gopath HOME=$dir
-	export GOFLAGS GOPROXY GOSUMDB GONOSUMDB GOTOOLCHAIN GOCACHE GOPATH HOME
 	if ! (cd "$dir/oracle" && timeout 120 go mod download github.com/google/pprof) >"$dir/err" 2>&1; then
 		skip oracle "github.com/google/pprof cannot be fetched: $(head -n 1 "$dir/err")"
 		return 1

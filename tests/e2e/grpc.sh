@@ -49,13 +49,7 @@ expect grpc.no_method 'grpc-status: 12' "$dir/head"
 
 # ---- grpc-go, in grpcurl ----
 grpcurl_made() {
-	command -v go >/dev/null || {
-		skip grpc.grpcurl "go is not installed; apt-get install golang-go"
-		return 1
-	}
-	GOPROXY=$(go env GOPROXY) GOSUMDB=$(go env GOSUMDB) GONOSUMDB=$(go env GONOSUMDB)
-	GOFLAGS='-mod=mod -modcacherw' GOTOOLCHAIN=local GOCACHE=${GOCACHE:-$dir/cache} GOPATH=$dir/gopath HOME=$dir
-	export GOFLAGS GOPROXY GOSUMDB GONOSUMDB GOTOOLCHAIN GOCACHE GOPATH HOME
+	go_modules grpc.grpcurl -mod=mod || return
 	if ! GOBIN=$dir timeout 400 go install github.com/fullstorydev/grpcurl/cmd/grpcurl@v1.9.3 >"$dir/err" 2>&1; then
 		skip grpc.grpcurl "it cannot be fetched or built: $(tail -n 1 "$dir/err")"
 		return 1

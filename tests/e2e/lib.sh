@@ -28,6 +28,17 @@ need_sampler() {
 	[ -e "$plugins/input_ebpf.so" ] || skip_all "built without eBPF"
 }
 
+# go_modules NAME FLAG: `go`, from where the user's fetches, with what it fetches left nowhere; or NAME is skipped
+go_modules() {
+	command -v go >/dev/null || {
+		skip "$1" "go is not installed; apt-get install golang-go"
+		return 1
+	}
+	GOPROXY=$(go env GOPROXY) GOSUMDB=$(go env GOSUMDB) GONOSUMDB=$(go env GONOSUMDB)
+	GOFLAGS="$2 -modcacherw" GOTOOLCHAIN=local GOCACHE=${GOCACHE:-$dir/cache} GOPATH=$dir/gopath HOME=$dir
+	export GOFLAGS GOPROXY GOSUMDB GONOSUMDB GOTOOLCHAIN GOCACHE GOPATH HOME
+}
+
 # expect NAME WANT FILE: the file has a line with that text (fixed string).
 expect() {
 	if grep -qF -e "$2" "$3"; then ok "$1"; else not_ok "$1" "no \"$2\" in: $(head -c 300 "$3" | tr '\n' '|')"; fi

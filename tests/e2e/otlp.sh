@@ -140,13 +140,7 @@ push old_refused 400 "$path" <"$data/1.7.pb"
 daemon_stop
 
 # ---- the modules write what is in tests/data ----
-command -v go >/dev/null || {
-	skip otlp.modules "go is not installed; apt-get install golang-go"
-	exit 0
-}
-GOPROXY=$(go env GOPROXY) GOSUMDB=$(go env GOSUMDB) GONOSUMDB=$(go env GONOSUMDB)
-GOFLAGS='-mod=mod -modcacherw' GOTOOLCHAIN=local GOCACHE=${GOCACHE:-$dir/cache} GOPATH=$dir/gopath HOME=$dir
-export GOFLAGS GOPROXY GOSUMDB GONOSUMDB GOTOOLCHAIN GOCACHE GOPATH HOME
+go_modules otlp.modules -mod=mod || exit 0
 for version in 1.5 1.7 1.8 1.9 1.10 1.11; do
 	mkdir -p "$dir/$version"
 	cp "$top_srcdir/tests/programs/otlp/main.go" "$dir/$version/"

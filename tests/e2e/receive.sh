@@ -99,14 +99,8 @@ expect receive.connect_code '"code":"invalid_argument"' "$dir/answer"
 
 # ---- the real clients ----
 clients() {
-	command -v go >/dev/null || {
-		skip receive.clients "go is not installed; apt-get install golang-go"
-		return 1
-	}
+	go_modules receive.clients -mod=readonly || return
 	cp -R "$top_srcdir/tests/programs/pushing" "$dir/pushing.src"
-	GOPROXY=$(go env GOPROXY) GOSUMDB=$(go env GOSUMDB) GONOSUMDB=$(go env GONOSUMDB)
-	GOFLAGS='-mod=readonly -modcacherw' GOTOOLCHAIN=local GOCACHE=${GOCACHE:-$dir/cache} GOPATH=$dir/gopath HOME=$dir
-	export GOFLAGS GOPROXY GOSUMDB GONOSUMDB GOTOOLCHAIN GOCACHE GOPATH HOME
 	if ! (cd "$dir/pushing.src" && timeout 180 go mod download) >"$dir/err" 2>&1; then
 		skip receive.clients "Pyroscope's modules cannot be fetched: $(head -n 1 "$dir/err")"
 		return 1

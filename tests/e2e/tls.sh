@@ -75,13 +75,7 @@ expect tls.an_unknown_authority 'not trusted' "$dir/err"
 
 # ---- h2spec: every one of its cases ----
 h2spec_made() {
-	command -v go >/dev/null || {
-		skip tls.h2spec "go is not installed; apt-get install golang-go"
-		return 1
-	}
-	GOPROXY=$(go env GOPROXY) GOSUMDB=$(go env GOSUMDB) GONOSUMDB=$(go env GONOSUMDB)
-	GOFLAGS='-mod=mod -modcacherw' GOTOOLCHAIN=local GOCACHE=${GOCACHE:-$dir/cache} GOPATH=$dir/gopath HOME=$dir
-	export GOFLAGS GOPROXY GOSUMDB GONOSUMDB GOTOOLCHAIN GOCACHE GOPATH HOME
+	go_modules tls.h2spec -mod=mod || return
 	if ! GOBIN=$dir timeout 180 go install github.com/summerwind/h2spec/cmd/h2spec@v2.2.1+incompatible >"$dir/err" 2>&1; then
 		skip tls.h2spec "its module cannot be fetched: $(tail -n 1 "$dir/err")"
 		return 1
