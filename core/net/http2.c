@@ -281,13 +281,15 @@ static void complete(struct call *c)
 static bool offer(struct call *c, const uint8_t *data, size_t n)
 {
 	c->in_lane = !requests__data(c->h->desk->requests, c->x, (const char *)data, n);
-	if (c->in_lane)
+	/* From here on the exchange is the lane's. */
+	if (c->in_lane) {
 		c->deadline_ns = INT64_MAX;
-	else
-		nghttp2_session_consume(c->h->session, c->id, n);
+		return false;
+	}
+	nghttp2_session_consume(c->h->session, c->id, n);
 	if (requests__is_hopeless(c->x))
 		c->n_thrown += n;
-	return !c->in_lane;
+	return true;
 }
 
 static void settle(struct call *c)
