@@ -66,13 +66,20 @@ identity seeded_loss 100000
 check seeded_loss.lost "$full" -gt 0
 check seeded_loss.quality "$(awk -F '\t' '$4 == "lost: ring buffer full" { n += $5 } END { print n + 0 }' "$dir/rows")" -gt 0
 
-# Nothing interrupts a sample today, so what the program notes of one that is under way is forged, on every CPU.
+# Nothing interrupts a sample today, so what the program notes of one that is under way is forged, on every CPU. The busy
+# program rests meanwhile: a sample that another CPU takes during the update would lose its record to it, and end the mark.
 forge_busy() {
+	kill -STOP "$pid"
+	forge_marks
+	kill -CONT "$pid"
+	work_on 2
+}
+forge_marks() {
 	for id in $(sed -n 's/^map_id:[[:space:]]*//p' /proc/"$sampler"/fdinfo/* 2>/dev/null | sort -u); do
 		size=$(bpftool map show id "$id" | sed -n '/name scratches /,/value/s/.*[[:space:]]value \([0-9]*\)B.*/\1/p')
 		# shellcheck disable=SC2046 # a word for each byte
 		[ -n "$size" ] && bpftool map update id "$id" key 0 0 0 0 \
-			value 1 $(awk -v n="$size" 'BEGIN { while (--n) print 0 }') && work_on 2 && return
+			value 1 $(awk -v n="$size" 'BEGIN { while (--n) print 0 }') && return
 	done
 	echo "no map to forge" >>"$dir/log"
 }
