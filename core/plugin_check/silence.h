@@ -2,8 +2,9 @@
 /*
  * core/plugin_check/silence.h - an HTTP client to whom no server says a word
  *
- * Calls wait until the plugin cancels them or frees the client, and are answered on the thread that
- * does so: what a plugin has under way when it stops is what is to be tried, without a network.
+ * Calls end when their time is up (which passes faster here: silence.c), when the plugin cancels them, or with
+ * the client; always on the client's own thread. So what a plugin does without an answer, and what it has under
+ * way when it stops, is tried without a network.
  */
 #ifndef DECIMA_PLUGIN_CHECK_SILENCE_H
 #define DECIMA_PLUGIN_CHECK_SILENCE_H
