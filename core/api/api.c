@@ -15,14 +15,15 @@
 #include "core/base/str.h"
 
 /* Parameters of several rows. `width` bounds a text, also one that has never more columns. */
-#define PARAMS(...) ((const char *const[]){ __VA_ARGS__, NULL })
-#define RANGE	    "from", "to"
-#define FILTERS	    "focus", "hide", "hide_stacks", "only_stacks"
-#define TEXT	    "format", "width"
-#define FORM	    "group", "group_by", "inv", "max_rows", RANGE, FILTERS, TEXT
-#define TREE_PARAMS "max_nodes", "under", FORM
-#define LIST_PARAMS PARAMS("match", RANGE, TEXT)
-#define NAME_PARAMS PARAMS("limit", "match", "prefix", RANGE, TEXT)
+#define PARAMS(...)	  ((const char *const[]){ __VA_ARGS__, NULL })
+#define RANGE		  "from", "to"
+#define FILTERS		  "focus", "hide", "hide_stacks", "only_stacks"
+#define TEXT		  "format", "width"
+#define FORM		  "group", "group_by", "inv", "max_rows", RANGE, FILTERS, TEXT
+#define TREE_PARAMS	  "max_nodes", "under", FORM
+#define LIST_PARAMS	  PARAMS("match", RANGE, TEXT)
+#define DEBUGINFO_SERVICE "/parca.debuginfo.v1alpha1.DebuginfoService/"
+#define NAME_PARAMS	  PARAMS("limit", "match", "prefix", RANGE, TEXT)
 
 /* Of those that take FILTERS. */
 static const char *const filters[] = { FILTERS, NULL };
@@ -170,6 +171,37 @@ static const struct http_route routes_table[] = {
 	  .to_file = true, /* of at most what the configuration says */
 	  .doc = "take a program, a library or separate debuginfo, so that it names addresses" },
 	{ .method = HTTP_POST,
+	  .pattern = DEBUGINFO_SERVICE "ShouldInitiateUpload",
+	  .role = HTTP_ROLE_WRITE,
+	  .handler = api__should_initiate,
+	  .push = true,
+	  .grpc = true,
+	  .max_body = API_CALL_BYTES,
+	  .doc = "Parca's protocol: say whether debuginfo is wanted" },
+	{ .method = HTTP_POST,
+	  .pattern = DEBUGINFO_SERVICE "InitiateUpload",
+	  .role = HTTP_ROLE_WRITE,
+	  .handler = api__initiate_upload,
+	  .push = true,
+	  .grpc = true,
+	  .max_body = API_CALL_BYTES,
+	  .doc = "begin to take it" },
+	{ .method = HTTP_POST,
+	  .pattern = DEBUGINFO_SERVICE "Upload",
+	  .role = HTTP_ROLE_WRITE,
+	  .handler = api__upload_stream,
+	  .to_file = true, /* likewise, and some for the frames */
+	  .grpc = true,
+	  .doc = "take it" },
+	{ .method = HTTP_POST,
+	  .pattern = DEBUGINFO_SERVICE "MarkUploadFinished",
+	  .role = HTTP_ROLE_WRITE,
+	  .handler = api__mark_finished,
+	  .quick = true,
+	  .grpc = true,
+	  .max_body = API_CALL_BYTES,
+	  .doc = "end it" },
+	{ .method = HTTP_POST,
 	  .pattern = "/-/reload",
 	  .role = HTTP_ROLE_ADMIN,
 	  .handler = api__reload,
@@ -227,6 +259,11 @@ int api__new(const struct api_config *config, struct api **ret, struct dcm_error
 	if (!a->c.clock)
 		a->c.clock = &clock__system;
 	a->started_real_ns = clock__real(a->c.clock);
+	a->uploads = uploads__new(a->c.clock);
+	if (!a->uploads) {
+		free(a);
+		return error__nomem(err);
+	}
 	pthread_mutex_init(&a->lock, NULL);
 	api__count_uploads(a);
 	*ret = a;
@@ -238,6 +275,7 @@ void api__free(struct api *a)
 	if (!a)
 		return;
 	api__uncount_uploads(a);
+	uploads__free(a->uploads);
 	pthread_mutex_destroy(&a->lock);
 	free(a);
 }
@@ -261,6 +299,9 @@ int api__add_routes(struct api *a, struct http_routes *routes, struct dcm_error 
 		row.ctx = a;
 		if (row.to_file)
 			row.max_body = a->c.upload_bytes;
+		/* Chunks of a KiB and more have no larger heads than that. */
+		if (row.to_file && row.grpc && row.max_body)
+			row.max_body += row.max_body / 64 + API_CALL_BYTES;
 		r = http_routes__add(routes, &row);
 	}
 	return r < 0 ? error__sys(err, r, "api: cannot add its routes") : 0;

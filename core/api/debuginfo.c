@@ -23,21 +23,14 @@ static const struct refusal {
 	int error; /* 0: any other */
 	int status;
 } refusals[API_N_REFUSALS] = {
-	{ "not_elf", -ENOEXEC, 422 },
-	{ "not_linked", -EINVAL, 422 },
-	{ "no_build_id", -ENODATA, 422 },
-	{ "names_nothing", -ENOMSG, 422 },
-	{ "unreadable", -EPROTO, 422 },
-	{ "too_slow", -ETIMEDOUT, 422 },
-	{ "too_large", -EFBIG, 413 },
-	{ "conflict", -EEXIST, 409 },
-	{ "no_permission", -EACCES, 403 },
-	{ "disk_full", -ENOSPC, 507 },
-	{ "not_kept", -ENOTSUP, 501 },
-	{ "encoded", -EILSEQ, 415 },
-	{ "malformed", -EBADMSG, 400 },
-	{ "busy", -EAGAIN, 503 },
-	{ "failed", 0, 503 },
+	{ "not_elf", -ENOEXEC, 422 },	   { "not_linked", -EINVAL, 422 },
+	{ "no_build_id", -ENODATA, 422 },  { "other_build_id", -ENXIO, 422 },
+	{ "names_nothing", -ENOMSG, 422 }, { "unreadable", -EPROTO, 422 },
+	{ "too_slow", -ETIMEDOUT, 422 },   { "too_large", -EFBIG, 413 },
+	{ "conflict", -EEXIST, 409 },	   { "no_permission", -EACCES, 403 },
+	{ "disk_full", -ENOSPC, 507 },	   { "not_kept", -ENOTSUP, 501 },
+	{ "encoded", -EILSEQ, 415 },	   { "malformed", -EBADMSG, 400 },
+	{ "busy", -EAGAIN, 503 },	   { "failed", 0, 503 },
 };
 
 void api__count_uploads(struct api *a)
@@ -64,7 +57,7 @@ void api__uncount_uploads(struct api *a)
 		stats__unregister(a->c.stats, a->n_refused[i]);
 }
 
-static void refuse(struct api *a, int error, const char *sentence, struct http_response *resp)
+void api__refuse_upload(struct api *a, int error, const char *sentence, struct http_response *resp)
 {
 	size_t i = 0;
 
@@ -92,7 +85,7 @@ static void refuse_body(struct api *a, int error, struct http_response *resp)
 		error__set(&err, error, "this server takes no files: it has no data directory");
 	else
 		error__sys(&err, error, "the file cannot be taken into the data directory");
-	refuse(a, error, err.text, resp);
+	api__refuse_upload(a, error, err.text, resp);
 }
 
 /* false: the response is a problem. */
@@ -103,27 +96,24 @@ static bool read_replace(struct api *a, const struct http_request *req, bool *re
 
 	*ret = str__eq(replace, STR("1"));
 	if (replace.n && !*ret && !str__eq(replace, STR("0"))) {
-		refuse(a, -EBADMSG, "replace: 0 or 1", resp);
+		api__refuse_upload(a, -EBADMSG, "replace: 0 or 1", resp);
 		return false;
 	}
 	if (*ret && req->role < HTTP_ROLE_ADMIN) {
-		refuse(a, -EACCES,
-		       "replacing debuginfo needs the role admin; use a token of that role "
-		       "(server.tokens), or the unix socket as root or the daemon's user",
-		       resp);
+		api__refuse_upload(
+			a, -EACCES,
+			"replacing debuginfo needs the role admin; use a token of that role "
+			"(server.tokens), or the unix socket as root or the daemon's user",
+			resp);
 		return false;
 	}
 	return true;
 }
 
-/* Everything that can be said without the file. */
-static bool may_begin(struct api *a, const struct http_request *req, bool *ret_replace,
-		      struct http_response *resp)
+bool api__may_upload(struct api *a, const struct http_request *req, struct http_response *resp)
 {
-	if (!read_replace(a, req, ret_replace, resp))
-		return false;
 	if (!a->c.symbols || !req->file) {
-		refuse(a, -ENOTSUP, "files are sent to a daemon (--url)", resp);
+		api__refuse_upload(a, -ENOTSUP, "files are sent to a daemon (--url)", resp);
 		return false;
 	}
 	if (req->file->error) {
@@ -131,8 +121,8 @@ static bool may_begin(struct api *a, const struct http_request *req, bool *ret_r
 		return false;
 	}
 	if (http_request__header(req, "content-encoding").n) {
-		refuse(a, -EILSEQ, "no Content-Encoding is understood here; a reduced file is compressed by itself",
-		       resp);
+		api__refuse_upload(a, -EILSEQ, "no Content-Encoding is understood here; a reduced file is compressed by itself",
+				   resp);
 		return false;
 	}
 	return true;
@@ -145,23 +135,32 @@ static bool is_over(void *ctx)
 	return atomic_load(&b->cancelled);
 }
 
+int api__take_upload(struct api *a, const struct http_request *req, struct symbols_upload *upload,
+		     struct symbols_uploaded *ret, struct http_response *resp)
+{
+	struct dcm_error err = DCM_ERROR_INIT;
+	int r;
+
+	upload->fd = req->file->fd;
+	upload->stop = is_over;
+	upload->stop_ctx = req->budget;
+	r = symbols__upload(a->c.symbols, upload, ret, &err);
+	if (r < 0)
+		api__refuse_upload(a, r, err.text, resp);
+	else
+		stats__counter_add(a->n_uploads[ret->fate], 1);
+	return r;
+}
+
 void api__debuginfo_upload(void *ctx, const struct http_request *req, struct http_response *resp)
 {
 	struct api *a = ctx;
-	struct dcm_error err = DCM_ERROR_INIT;
-	struct symbols_upload upload = { .stop = is_over, .stop_ctx = req->budget };
+	struct symbols_upload upload = { .fd = -1 };
 	struct symbols_uploaded done;
-	int r;
 
-	if (!may_begin(a, req, &upload.replace, resp))
+	if (!read_replace(a, req, &upload.replace, resp) || !api__may_upload(a, req, resp) ||
+	    api__take_upload(a, req, &upload, &done, resp) < 0)
 		return;
-	upload.fd = req->file->fd;
-	r = symbols__upload(a->c.symbols, &upload, &done, &err);
-	if (r < 0) {
-		refuse(a, r, err.text, resp);
-		return;
-	}
-	stats__counter_add(a->n_uploads[done.fate], 1);
 	resp->status = done.fate == SYMBOLS_UPLOAD_KNOWN ? 200 : 201;
 	buf__printf(&resp->body,
 		    "{\"build_id\":\"%s\",\"result\":\"%s\",\"functions\":%s,\"lines\":%s,"

@@ -8,8 +8,9 @@
 #include <pthread.h>
 
 #include "core/api/api.h"
+#include "core/api/uploads.h"
 
-enum { API_MAX_LIST = 10000, API_MAX_RUNNING = 256, API_N_REFUSALS = 15 };
+enum { API_MAX_LIST = 10000, API_MAX_RUNNING = 256, API_N_REFUSALS = 16, API_CALL_BYTES = 4096 };
 
 /* A question under way that can be asked about and cancelled by its X-Query-Id. */
 struct api_running {
@@ -22,6 +23,7 @@ struct api {
 	int64_t started_real_ns;
 	pthread_mutex_t lock; /* of `running` */
 	struct api_running running[API_MAX_RUNNING];
+	struct uploads *uploads;
 	struct stats_metric *n_uploads[SYMBOLS_UPLOAD_REPLACED + 1], *n_refused[API_N_REFUSALS];
 };
 
@@ -202,14 +204,28 @@ void api__store_backup(void *ctx, const struct http_request *req, struct http_re
 void api__store_check(void *ctx, const struct http_request *req, struct http_response *resp);
 void api__store_remove(void *ctx, const struct http_request *req, struct http_response *resp);
 void api__debuginfo_upload(void *ctx, const struct http_request *req, struct http_response *resp);
+/* debuginfo_calls.c */
+void api__should_initiate(void *ctx, const struct http_request *req, struct http_response *resp);
+void api__initiate_upload(void *ctx, const struct http_request *req, struct http_response *resp);
+void api__upload_stream(void *ctx, const struct http_request *req, struct http_response *resp);
+void api__mark_finished(void *ctx, const struct http_request *req, struct http_response *resp);
 void api__pprof_index(void *ctx, const struct http_request *req, struct http_response *resp); /* pprof.c */
 void api__pprof_profile(void *ctx, const struct http_request *req, struct http_response *resp);
 void api__query_get(void *ctx, const struct http_request *req, struct http_response *resp); /* api.c */
 void api__query_cancel(void *ctx, const struct http_request *req, struct http_response *resp);
 
-/* ---- debuginfo.c: its counters, while there are statistics ---- */
+/* ---- debuginfo.c ---- */
 
+/* Its counters, while there are statistics. */
 void api__count_uploads(struct api *a);
 void api__uncount_uploads(struct api *a);
+
+/* The problem that fits an error of symbols__upload(), counted. */
+void api__refuse_upload(struct api *a, int error, const char *sentence, struct http_response *resp);
+/* Is there a file, and somebody to take it? False: the response says why not. */
+bool api__may_upload(struct api *a, const struct http_request *req, struct http_response *resp);
+/* Gives the request's file to the symbol store. Below 0: the response says why it was not taken. */
+int api__take_upload(struct api *a, const struct http_request *req, struct symbols_upload *upload,
+		     struct symbols_uploaded *ret, struct http_response *resp);
 
 #endif

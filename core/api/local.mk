@@ -4,7 +4,7 @@ noinst_LTLIBRARIES += core/api/libapi.la
 core_api_libapi_la_SOURCES = \
 	core/api/api.c core/api/api.h \
 	core/api/compare.c \
-	core/api/debuginfo.c \
+	core/api/debuginfo.c core/api/debuginfo_calls.c \
 	core/api/gaps.c \
 	core/api/health.c \
 	core/api/internal.h \
@@ -16,7 +16,9 @@ core_api_libapi_la_SOURCES = \
 	core/api/status.c \
 	core/api/targets.c \
 	core/api/store.c \
-	core/api/trees.c
+	core/api/trees.c \
+	core/api/upload_stream.c core/api/upload_stream.h \
+	core/api/uploads.c core/api/uploads.h
 core_api_libapi_la_CFLAGS = $(AM_CFLAGS) $(JANSSON_CFLAGS)
 
 API_LA = core/api/libapi.la $(SELFPROFILE_LA) $(PIPELINE_LA)

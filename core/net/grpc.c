@@ -13,7 +13,7 @@
 #include "core/base/str.h"
 #include "core/deflate/deflate.h"
 
-enum { HEAD_BYTES = 5, PACKED = 1, TRAILERS = 0x80 };
+enum { PACKED = 1, TRAILERS = 0x80 };
 
 enum status {
 	OK = 0,
@@ -22,6 +22,7 @@ enum status {
 	INVALID_ARGUMENT = 3,
 	DEADLINE_EXCEEDED = 4,
 	NOT_FOUND = 5,
+	ALREADY_EXISTS = 6,
 	PERMISSION_DENIED = 7,
 	RESOURCE_EXHAUSTED = 8,
 	FAILED_PRECONDITION = 9,
@@ -120,29 +121,35 @@ static bool unpack(struct http_request *req, struct dcm_str packed, uint64_t max
 	return true;
 }
 
+bool grpc__read_head(const uint8_t head[static GRPC_HEAD_BYTES], struct grpc_head *ret)
+{
+	ret->is_packed = head[0] & PACKED;
+	ret->n = (uint32_t)head[1] << 24 | (uint32_t)head[2] << 16 | (uint32_t)head[3] << 8 | head[4];
+	return !(head[0] & ~PACKED);
+}
+
 bool grpc__open(enum grpc_form form, struct http_request *req, uint64_t max_unpacked,
 		struct buf *room, struct http_response *resp)
 {
 	struct dcm_str body = req->body, message;
-	const uint8_t *head;
-	uint64_t n;
+	struct grpc_head head;
+	bool is_head;
 
 	if (form == GRPC_WEB_TEXT && !decode_text(&body, room))
 		return refuse(resp, 400, "is not in base64");
-	if (body.n < HEAD_BYTES)
+	if (body.n < GRPC_HEAD_BYTES)
 		return refuse(resp, 400, "there is none; a call has one");
-	head = (const uint8_t *)body.p;
-	n = (uint64_t)head[1] << 24 | (uint64_t)head[2] << 16 | (uint64_t)head[3] << 8 | head[4];
-	if (n > body.n - HEAD_BYTES)
+	is_head = grpc__read_head((const uint8_t *)body.p, &head);
+	if (head.n > body.n - GRPC_HEAD_BYTES)
 		return refuse(resp, 400, "it is shorter than its head says");
-	if (n < body.n - HEAD_BYTES)
+	if (head.n < body.n - GRPC_HEAD_BYTES)
 		return refuse(resp, 501, "another one follows; this method takes one");
-	if (head[0] & ~PACKED)
+	if (!is_head)
 		return refuse(resp, 400, "its first byte is neither 0 nor 1");
-	message = (struct dcm_str){ body.p + HEAD_BYTES, (uint32_t)n };
-	if (head[0] & PACKED)
+	message = (struct dcm_str){ body.p + GRPC_HEAD_BYTES, head.n };
+	if (head.is_packed)
 		return unpack(req, message, max_unpacked, room, resp);
-	if (n > max_unpacked)
+	if (head.n > max_unpacked)
 		return refuse(resp, 413, "it is too large for this method");
 	req->body = message;
 	return true;
@@ -201,6 +208,8 @@ static enum status status_of(int http)
 		return UNIMPLEMENTED;
 	case 409:
 		return FAILED_PRECONDITION;
+	case 412:
+		return ALREADY_EXISTS;
 	case 413:
 		return RESOURCE_EXHAUSTED;
 	case 429:
@@ -233,10 +242,15 @@ static void put_message(struct buf *b, struct dcm_str text)
 
 static void put_head(struct buf *b, uint8_t flags, size_t n)
 {
-	const uint8_t head[HEAD_BYTES] = { flags, (uint8_t)(n >> 24), (uint8_t)(n >> 16),
-					   (uint8_t)(n >> 8), (uint8_t)n };
+	const uint8_t head[GRPC_HEAD_BYTES] = { flags, (uint8_t)(n >> 24), (uint8_t)(n >> 16),
+						(uint8_t)(n >> 8), (uint8_t)n };
 
 	buf__append(b, head, sizeof(head));
+}
+
+void grpc__put_head(struct buf *b, uint32_t n)
+{
+	put_head(b, 0, n);
 }
 
 static void encode_text(struct buf *body)

@@ -3,7 +3,8 @@
  * core/net/grpc.h - gRPC and gRPC-Web around a request and its response: frames, compression, statuses
  *
  * A method is a route with `grpc`, at POST /PACKAGE.SERVICE/METHOD, whose handler takes one message as
- * body and answers with one: it knows nothing of what stands here. Sources: grpc/grpc, doc/PROTOCOL-HTTP2.md,
+ * body and answers with one: it knows nothing of what stands here. One whose body goes into a file
+ * (to_file) takes any number of messages, and finds them there in their frames. Sources: grpc/grpc, doc/PROTOCOL-HTTP2.md,
  * PROTOCOL-WEB.md, http-grpc-status-mapping.md, statuscodes.md. No threads of its own.
  */
 #ifndef DECIMA_NET_GRPC_H
@@ -14,6 +15,16 @@
 /* How a request is in gRPC, by its Content-Type. */
 enum grpc_form { GRPC_NONE, GRPC_HTTP2, GRPC_WEB, GRPC_WEB_TEXT };
 enum grpc_form grpc__form(const struct http_request *req);
+
+/* What stands before each message: of GRPC_HEAD_BYTES. */
+enum { GRPC_HEAD_BYTES = 5 };
+struct grpc_head {
+	bool is_packed;
+	uint32_t n; /* bytes of the message behind it */
+};
+/* False: its first byte is neither of the two that there are. */
+bool grpc__read_head(const uint8_t head[static GRPC_HEAD_BYTES], struct grpc_head *ret);
+void grpc__put_head(struct buf *b, uint32_t n); /* of a message as it is */
 
 /*
  * The one message of a body, unpacked, as req->body: a view into what was there, or `room`. False: the

@@ -258,6 +258,7 @@ static const char *reason_of(int status)
 			{ 405, "Method Not Allowed" },
 			{ 408, "Request Timeout" },
 			{ 409, "Conflict" },
+			{ 412, "Precondition Failed" },
 			{ 413, "Content Too Large" },
 			{ 415, "Unsupported Media Type" },
 			{ 421, "Misdirected Request" },

@@ -122,7 +122,8 @@ struct http_route {
 	bool control; /* waits for the control thread: has a worker of its own, behind no question */
 	bool takes_time; /* waits for time to pass: has workers of its own, which no question needs */
 	bool push;	 /* brings data: has workers of its own, behind no question */
-	bool grpc; /* a method of gRPC, too: its body and its answer's are messages (grpc.h) */
+	bool grpc; /* a method of gRPC, too: its body and its answer's are messages (grpc.h); with to_file
+		      many of them, and still in their frames */
 	uint64_t max_unpacked; /* bytes of a body that was packed; 0: as max_body */
 	/*
 	 * Most bytes of a request's body; 0: it takes none. A larger one is refused before it is

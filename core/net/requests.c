@@ -37,6 +37,15 @@ static bool open_message(struct requests *r, struct exchange *x)
 				       STR_ARG(x->request.path));
 		return false;
 	}
+	if (x->request.file && x->grpc == GRPC_WEB_TEXT) {
+		http_response__problem(
+			&x->response,
+			501, "messages that go into a file are not taken in base64; send application/grpc-web+proto");
+		return false;
+	}
+	/* Its messages stay in their frames. */
+	if (x->request.file)
+		return true;
 	return grpc__open(x->grpc, &x->request,
 			  route->max_unpacked ? route->max_unpacked : route->max_body, &x->message,
 			  &x->response);

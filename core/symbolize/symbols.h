@@ -132,6 +132,7 @@ void symbols__offer(struct symbols *s, struct dcm_str build_id, struct dcm_str p
 
 struct symbols_upload {
 	int fd;			 /* borrowed, at any offset */
+	const char *build_id;	 /* that it is said to have; NULL: nobody said one */
 	bool replace;		 /* in the place of what is kept, whatever that tells */
 	bool (*stop)(void *ctx); /* nobody waits for it any more; may be NULL */
 	void *stop_ctx;
@@ -150,12 +151,19 @@ struct symbols_uploaded {
  * and, where both have symbols, names the same; before any other it keeps its place, unless
  * `replace` says otherwise: then what was learned from it is forgotten, too.
  * 0, or -ENOEXEC (no ELF file that can be read), -EINVAL (neither a program nor a library),
- * -ENODATA (no build id), -ENOMSG (nothing in it names an address), -EEXIST (what is kept keeps its
- * place), -EROFS and -ENOTSUP (nothing is kept here), -ETIMEDOUT, -ECANCELED, -ENOMEM,
+ * -ENODATA (no build id), -ENXIO (another one than was said), -ENOMSG (nothing in it names an
+ * address), -EEXIST (what is kept keeps its place), -EROFS and -ENOTSUP (nothing is kept here), -ETIMEDOUT, -ECANCELED, -ENOMEM,
  * or of reducing and writing. err has the sentence.
  */
 int symbols__upload(struct symbols *s, const struct symbols_upload *upload,
 		    struct symbols_uploaded *ret, struct dcm_error *err);
+
+/*
+ * What the files that are kept of a build id tell: SYMBOLS_KEPT_LINES or 0 beside functions. -ENOENT:
+ * none is kept, or it is no build id; -ENOTSUP: nothing is kept here. Looks on the disk.
+ */
+enum { SYMBOLS_KEPT_LINES = 1 };
+int symbols__kept(struct symbols *s, const char *build_id);
 
 /*
  * Copies what is kept in store_dir into a directory, which is made: a store_dir of its own. In the

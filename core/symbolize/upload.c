@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * core/symbolize/upload.c - a file that a stranger sent, into the depot, and the names it brings
+ * core/symbolize/upload.c - a file that a stranger sent, into the depot, and the names it brings; and what is kept already
  *
  * The file goes to `reduce` first, a process without rights where there is one; what comes back is
  * read like every file that is kept. Then it is compared with what is kept of its build id. Anybody
@@ -105,6 +105,9 @@ static int explain(struct symbols *s, int rc, struct dcm_error *err)
 			err, rc, "neither a program nor a library: its addresses are not final; give the linked file");
 	case -ENODATA:
 		return error__set(err, rc, "it has no build id; link it with -Wl,--build-id");
+	case -ENXIO:
+		return error__set(
+			err, rc, "its build id is another one than was announced; name the file's own");
 	case -ENOMSG:
 		return error__set(
 			err, rc,
@@ -294,6 +297,8 @@ static int take(struct symbols *s, const struct symbols_upload *u, struct candid
 
 	if (!rc)
 		rc = read_reduced(c);
+	if (!rc && u->build_id && strcmp(u->build_id, c->facts.build_id) != 0)
+		rc = -ENXIO;
 	if (!rc && fstat(c->put.fd, &st) < 0)
 		rc = -errno;
 	/* As extract.h says it: of a stripped file nothing is left. */
@@ -336,4 +341,22 @@ int symbols__upload(struct symbols *s, const struct symbols_upload *upload,
 	pthread_mutex_unlock(&s->uploading);
 	elf__free(c.elf);
 	return rc;
+}
+
+int symbols__kept(struct symbols *s, const char *build_id)
+{
+	unsigned tells = 0;
+	bool is_kept = false;
+
+	if (!s->keeper)
+		return -ENOTSUP;
+	for (enum depot_kind kind = 0; kind < DEPOT_N_KINDS; kind++) {
+		int has = depot__tells(s->depot, build_id, kind);
+
+		is_kept = is_kept || has > 0;
+		tells |= has > 0 ? (unsigned)has : 0;
+	}
+	if (!is_kept)
+		return -ENOENT;
+	return tells & (DEPOT_DWARF | DEPOT_GO) ? SYMBOLS_KEPT_LINES : 0;
 }

@@ -48,14 +48,7 @@ curl -s --http2-prior-knowledge -D "$dir/head" -H 'Content-Type: application/grp
 expect grpc.no_method 'grpc-status: 12' "$dir/head"
 
 # ---- grpc-go, in grpcurl ----
-grpcurl_made() {
-	go_modules grpc.grpcurl -mod=mod || return
-	if ! GOBIN=$dir timeout 400 go install github.com/fullstorydev/grpcurl/cmd/grpcurl@v1.9.3 >"$dir/err" 2>&1; then
-		skip grpc.grpcurl "it cannot be fetched or built: $(tail -n 1 "$dir/err")"
-		return 1
-	fi
-}
-grpcurl_made || exit 0
+grpcurl_made grpc.grpcurl || exit 0
 
 # call PROTO METHOD [ARGUMENT]...: its answer in $dir/answer, what it says in $dir/err
 call() {

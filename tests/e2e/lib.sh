@@ -39,6 +39,15 @@ go_modules() {
 	export GOFLAGS GOPROXY GOSUMDB GONOSUMDB GOTOOLCHAIN GOCACHE GOPATH HOME
 }
 
+# grpcurl_made NAME: grpc-go as a command, $dir/grpcurl; or NAME is skipped
+grpcurl_made() {
+	go_modules "$1" -mod=mod || return
+	if ! GOBIN=$dir timeout 400 go install github.com/fullstorydev/grpcurl/cmd/grpcurl@v1.9.3 >"$dir/err" 2>&1; then
+		skip "$1" "it cannot be fetched or built: $(tail -n 1 "$dir/err")"
+		return 1
+	fi
+}
+
 # expect NAME WANT FILE: the file has a line with that text (fixed string).
 expect() {
 	if grep -qF -e "$2" "$3"; then ok "$1"; else not_ok "$1" "no \"$2\" in: $(head -c 300 "$3" | tr '\n' '|')"; fi

@@ -1,0 +1,412 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * core/api/debuginfo_calls.c - parca.debuginfo.v1alpha1.DebuginfoService: is a file wanted, take it, it is whole
+ *
+ * What Parca's agents and tools send debuginfo by. A client asks by build id, says how much it will send,
+ * sends that, and says that it is done. The file is reduced and kept as soon as it is there, as one that
+ * /api/v1/debuginfo takes; a stream that ends early leaves nothing. Reasons are Parca's, to the letter:
+ * agents compare them. Unlike there, what is kept gives way to a file that tells more, and before any
+ * other it stays unless somebody with the role admin says `force`.
+ *
+ * Sources: parca-dev/parca, proto/parca/debuginfo/v1alpha1/debuginfo.proto, pkg/debuginfo/store.go.
+ */
+#include <errno.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "core/api/internal.h"
+#include "core/api/upload_stream.h"
+#include "core/base/error.h"
+#include "core/base/str.h"
+#include "core/codec/protobuf.h"
+
+enum { TYPE_DEBUGINFO, TYPE_EXECUTABLE };
+enum { ID_UNKNOWN, ID_GNU }; /* kinds of build ids */
+enum { BY_GRPC = 1 };	     /* UploadInstructions.UploadStrategy */
+
+/* The fields of all requests, by one name. */
+struct ask {
+	struct dcm_str build_id, hash, upload_id;
+	int64_t bytes;
+	bool force;
+	uint64_t type, id_type;
+};
+
+enum field { NO_FIELD, BUILD_ID, HASH, UPLOAD_ID, BYTES, FORCE, TYPE, ID_TYPE };
+
+/* What a request's field number n stands for, at n - 1. */
+enum { FIELDS = 6 };
+static const enum field should_fields[FIELDS] = { BUILD_ID, HASH, FORCE, TYPE, ID_TYPE };
+static const enum field initiate_fields[FIELDS] = { BUILD_ID, BYTES, HASH, FORCE, TYPE, ID_TYPE };
+static const enum field mark_fields[FIELDS] = { BUILD_ID, UPLOAD_ID, TYPE };
+
+static void take_text(enum field what, const struct pb_field *f, struct ask *q)
+{
+	struct dcm_str text = { (const char *)f->p, (uint32_t)f->n };
+
+	if (what == BUILD_ID)
+		q->build_id = text;
+	else if (what == HASH)
+		q->hash = text;
+	else if (what == UPLOAD_ID)
+		q->upload_id = text;
+}
+
+static void take_number(enum field what, uint64_t n, struct ask *q)
+{
+	if (what == BYTES)
+		q->bytes = (int64_t)n;
+	else if (what == FORCE)
+		q->force = n;
+	else if (what == TYPE)
+		q->type = n;
+	else if (what == ID_TYPE)
+		q->id_type = n;
+}
+
+static bool read_ask(struct dcm_str body, const enum field fields[FIELDS], struct ask *ret)
+{
+	struct pb_reader r = pb__reader((const uint8_t *)body.p, body.n);
+	struct pb_field f;
+
+	*ret = (struct ask){ .build_id = STR(""), .hash = STR(""), .upload_id = STR("") };
+	while (pb__next(&r, &f)) {
+		enum field what = f.number <= FIELDS ? fields[f.number - 1] : NO_FIELD;
+
+		if (f.type == PB_BYTES)
+			take_text(what, &f, ret);
+		else if (f.type == PB_VARINT)
+			take_number(what, f.value, ret);
+	}
+	return !r.fault;
+}
+
+/* Of the file's note: what the symbol store goes by. */
+static bool is_build_id(struct dcm_str id)
+{
+	if (id.n < 4 || id.n % 2 != 0 || id.n >= ELF_BUILD_ID_TEXT)
+		return false;
+	for (uint32_t i = 0; i < id.n; i++)
+		if (!memchr("0123456789abcdef", id.p[i], 16))
+			return false;
+	return true;
+}
+
+/* ------------------------------------------------------------------------------------------------
+ * Is it wanted
+ */
+
+enum verdict { WANTED, NOT_WANTED, THE_SAME_AGAIN, MALFORMED };
+
+struct judgement {
+	enum verdict verdict;
+	const char *why;
+};
+
+static struct judgement judged(enum verdict verdict, const char *why)
+{
+	return (struct judgement){ verdict, why };
+}
+
+/* Whatever is kept, and whatever is under way. */
+static struct judgement judge_kind(const struct ask *q)
+{
+	if (q->type > TYPE_EXECUTABLE)
+		return judged(NOT_WANTED,
+			      "Neither sources nor source maps are kept here, only what names "
+			      "addresses: programs, libraries and their debuginfo.");
+	if (q->id_type > ID_GNU)
+		return judged(NOT_WANTED, "Only files that have a GNU build id are kept here, by "
+					  "that one; link with -Wl,--build-id.");
+	if (!is_build_id(q->build_id))
+		return judged(MALFORMED, "build_id: it should be 2 to 64 bytes in lower-case hex");
+	return judged(WANTED, "");
+}
+
+static struct judgement judge_kept(const struct ask *q, int kept, bool is_same)
+{
+	if (q->force)
+		return judged(WANTED, "Debuginfo already exists and is not marked as invalid, "
+				      "therefore wouldn't have accepted a new upload, but "
+				      "accepting it because it's requested to be forced.");
+	if (kept & SYMBOLS_KEPT_LINES)
+		return judged(NOT_WANTED, "Debuginfo already exists and is not marked as invalid, "
+					  "therefore no new upload is needed.");
+	if (is_same)
+		return judged(THE_SAME_AGAIN,
+			      "Debuginfo already exists, and the proposed hash is the same as that "
+			      "of what was uploaded, therefore the upload is not accepted.");
+	return judged(WANTED, "Debuginfo already exists, but names functions without lines, "
+			      "therefore one that tells more is accepted.");
+}
+
+static struct judgement judge_refused(const struct ask *q, bool is_same)
+{
+	if (q->hash.n == 0)
+		return judged(WANTED,
+			      "Debuginfo already exists but is marked as invalid, therefore a new "
+			      "upload is needed. Hash the debuginfo and initiate the upload.");
+	if (is_same)
+		return judged(THE_SAME_AGAIN,
+			      "Debuginfo already exists and is marked as invalid, but the proposed "
+			      "hash is the same as the one already available, therefore the upload "
+			      "is not accepted as it would result in the same invalid debuginfos.");
+	return judged(WANTED, "Debuginfo already exists but is marked as invalid, therefore a new "
+			      "upload will be accepted.");
+}
+
+static struct judgement judge_under_way(const struct ask *q)
+{
+	if (q->force)
+		return judged(WANTED, "A previous upload is in-progress, but accepting restart "
+				      "because it's requested to be forced.");
+	return judged(NOT_WANTED, "A previous upload is still in-progress and not stale yet (only "
+				  "stale uploads can be retried).");
+}
+
+static struct judgement judge_state(enum uploads_state state, const struct ask *q, bool is_same)
+{
+	switch (state) {
+	case UPLOADS_UNDER_WAY:
+		return judge_under_way(q);
+	case UPLOADS_REFUSED:
+		return judge_refused(q, is_same);
+	case UPLOADS_STALE:
+		return judged(WANTED, "A previous upload was started but not finished and is now "
+				      "stale, so it can be retried.");
+	case UPLOADS_FINISHED:
+		return judged(WANTED, "Debuginfo was previously uploaded but has been "
+				      "purged/cleaned up, therefore a new upload is needed.");
+	default:
+		return judged(WANTED, "First time we see this Build ID, and it does not exist in "
+				      "debuginfod, therefore please upload!");
+	}
+}
+
+static struct judgement judge(struct api *a, const struct ask *q)
+{
+	struct judgement j = judge_kind(q);
+	char build_id[ELF_BUILD_ID_TEXT];
+	enum uploads_state state;
+	bool is_same;
+	int kept;
+
+	if (j.verdict != WANTED)
+		return j;
+	snprintf(build_id, sizeof(build_id), "%.*s", STR_ARG(q->build_id));
+	kept = a->c.symbols && a->c.upload_bytes ? symbols__kept(a->c.symbols, build_id) : -ENOTSUP;
+	if (kept == -ENOTSUP)
+		return judged(NOT_WANTED, "Nothing is kept here: symbols.max_bytes is 0, "
+					  "symbols.files is false, or there is no data directory.");
+	state = uploads__look(a->uploads, &(struct uploads_key){ q->build_id, q->type }, q->hash,
+			      &is_same);
+	if (state != UPLOADS_UNDER_WAY && kept >= 0)
+		return judge_kept(q, kept, is_same && state != UPLOADS_STALE);
+	return judge_state(state, q, is_same);
+}
+
+/* ------------------------------------------------------------------------------------------------
+ * The calls
+ */
+
+static void answer(struct http_response *resp)
+{
+	snprintf(resp->content_type, sizeof(resp->content_type), "application/proto");
+}
+
+static void put_text(struct buf *out, uint32_t number, struct dcm_str text)
+{
+	pb__put_bytes(out, number, text.p, text.n);
+}
+
+static bool read_or_refuse(const struct http_request *req, const enum field fields[FIELDS],
+			   const char *name, struct ask *ret, struct http_response *resp)
+{
+	if (read_ask(req->body, fields, ret))
+		return true;
+	http_response__problem(resp, 400, "the message is no %s", name);
+	return false;
+}
+
+void api__should_initiate(void *ctx, const struct http_request *req, struct http_response *resp)
+{
+	struct judgement j;
+	struct ask q;
+
+	if (!read_or_refuse(req, should_fields, "ShouldInitiateUploadRequest", &q, resp))
+		return;
+	j = judge(ctx, &q);
+	if (j.verdict == MALFORMED) {
+		http_response__problem(resp, 400, "%s", j.why);
+		return;
+	}
+	answer(resp);
+	pb__put_varint(&resp->body, 1, j.verdict == WANTED);
+	put_text(&resp->body, 2, str__of(j.why));
+}
+
+static bool check_claim(const struct api *a, const struct ask *q, struct http_response *resp)
+{
+	if (q->hash.n == 0)
+		http_response__problem(
+			resp, 400, "hash: missing; it tells this file from others of its build id");
+	else if (q->bytes <= 0)
+		http_response__problem(resp, 400, "size: it should be how many bytes will be uploaded");
+	else if ((uint64_t)q->bytes > a->c.upload_bytes)
+		http_response__problem(
+			resp, 400, "size: %" PRId64 " bytes are more than the %" PRIu64 " of symbols.max_bytes; reduce the file, as `decima debuginfo upload` does, or raise that",
+			q->bytes, a->c.upload_bytes);
+	else
+		return true;
+	return false;
+}
+
+static void put_instructions(const struct ask *q, const char *id, struct buf *out)
+{
+	struct buf b = { 0 };
+
+	put_text(&b, 1, q->build_id);
+	put_text(&b, 2, str__of(id));
+	pb__put_varint(&b, 3, BY_GRPC);
+	pb__put_varint(&b, 5, q->type);
+	pb__put_bytes(out, 1, b.data, b.n);
+	out->error = out->error ? out->error : b.error;
+	buf__fini(&b);
+}
+
+void api__initiate_upload(void *ctx, const struct http_request *req, struct http_response *resp)
+{
+	static const int statuses[] = { [NOT_WANTED] = 409, [THE_SAME_AGAIN] = 412, [MALFORMED] = 400 };
+	struct api *a = ctx;
+	char id[UPLOADS_ID];
+	struct judgement j;
+	struct ask q;
+	int r;
+
+	if (!read_or_refuse(req, initiate_fields, "InitiateUploadRequest", &q, resp))
+		return;
+	j = judge(a, &q);
+	if (j.verdict != WANTED) {
+		http_response__problem(resp, statuses[j.verdict], "%s", j.why);
+		return;
+	}
+	if (!check_claim(a, &q, resp))
+		return;
+	r = uploads__begin(a->uploads,
+			   &(struct uploads_claim){ .key = { q.build_id, q.type },
+						    .hash = q.hash,
+						    .bytes = (uint64_t)q.bytes,
+						    .force = q.force },
+			   id);
+	if (r == -EBUSY)
+		http_response__problem(resp, 409, "%s", judge_under_way(&q).why);
+	else if (r == -ENOBUFS)
+		http_response__problem(resp, 503, "%d uploads are under way; try again in a moment",
+				       UPLOADS_MAX);
+	else if (r < 0)
+		http_response__problem(resp, 503, "there are no random numbers for an id: %s",
+				       strerror(-r));
+	else
+		put_instructions(&q, id, &resp->body);
+	if (r == 0)
+		answer(resp);
+}
+
+static const char no_such_id[] =
+	"upload_id: it is not the one that InitiateUpload gave last for this build id and type";
+
+static void refuse_opening(int r, struct http_response *resp)
+{
+	if (r == -ENOENT)
+		http_response__problem(
+			resp, 409, "no upload of this build id and type is under way; call InitiateUpload first");
+	else if (r == -EINVAL)
+		http_response__problem(resp, 400, "%s", no_such_id);
+	else
+		http_response__problem(
+			resp, 409, "this upload's bytes have come already; call MarkUploadFinished, or InitiateUpload anew");
+}
+
+/* What will be refused as often as it comes. */
+static bool is_useless(int r)
+{
+	return r == -ENOEXEC || r == -EINVAL || r == -ENODATA || r == -ENXIO || r == -ENOMSG ||
+	       r == -EPROTO || r == -EEXIST;
+}
+
+/* Into the symbol store, by the name and of the length that were said. */
+static void store(struct api *a, const struct http_request *req, const struct upload_stream *s,
+		  const struct uploads_terms *terms, struct http_response *resp)
+{
+	char build_id[ELF_BUILD_ID_TEXT];
+	struct symbols_upload upload = { .build_id = build_id,
+					 .replace = terms->force && req->role >= HTTP_ROLE_ADMIN };
+	enum uploads_outcome outcome = UPLOADS_TRY_AGAIN;
+	struct symbols_uploaded done;
+	int r;
+
+	snprintf(build_id, sizeof(build_id), "%.*s", STR_ARG(s->build_id));
+	if (s->bytes != terms->bytes) {
+		http_response__problem(resp, 400,
+				       "%" PRIu64 " bytes came, and InitiateUpload said %" PRIu64,
+				       s->bytes, terms->bytes);
+	} else {
+		r = api__take_upload(a, req, &upload, &done, resp);
+		outcome = r == 0	  ? UPLOADS_TAKEN
+			  : is_useless(r) ? UPLOADS_USELESS
+					  : UPLOADS_TRY_AGAIN;
+	}
+	uploads__close(a->uploads, s->upload_id, outcome);
+	if (outcome != UPLOADS_TAKEN)
+		return;
+	answer(resp);
+	put_text(&resp->body, 1, s->build_id);
+	pb__put_varint(&resp->body, 2, s->bytes);
+}
+
+void api__upload_stream(void *ctx, const struct http_request *req, struct http_response *resp)
+{
+	struct dcm_error err = DCM_ERROR_INIT;
+	struct upload_stream s;
+	struct uploads_terms terms;
+	int r;
+
+	if (!api__may_upload(ctx, req, resp))
+		return;
+	r = upload_stream__unwrap(req->file->fd, req->file->n, &s, &err);
+	if (r == -EOPNOTSUPP)
+		http_response__header(resp, "grpc-accept-encoding", "identity");
+	if (r == -EINVAL || r == -EOPNOTSUPP)
+		http_response__problem(resp, r == -EINVAL ? 400 : 501, "%s", err.text);
+	else if (r < 0)
+		api__refuse_upload(ctx, r, err.text, resp);
+	if (r < 0)
+		return;
+	r = uploads__open(((struct api *)ctx)->uploads, &(struct uploads_key){ s.build_id, s.type },
+			  s.upload_id, &terms);
+	if (r < 0)
+		refuse_opening(r, resp);
+	else
+		store(ctx, req, &s, &terms, resp);
+}
+
+void api__mark_finished(void *ctx, const struct http_request *req, struct http_response *resp)
+{
+	struct api *a = ctx;
+	struct ask q;
+	int r;
+
+	if (!read_or_refuse(req, mark_fields, "MarkUploadFinishedRequest", &q, resp))
+		return;
+	r = uploads__finish(a->uploads, &(struct uploads_key){ q.build_id, q.type }, q.upload_id);
+	if (r == -ENOENT)
+		http_response__problem(resp, 404, "no upload of this build id and type was begun");
+	else if (r == -EINVAL)
+		http_response__problem(resp, 400, "%s", no_such_id);
+	else if (r < 0)
+		http_response__problem(
+			resp, 409, "nothing of this upload was taken; call Upload first, and see what it says");
+	else
+		answer(resp);
+}

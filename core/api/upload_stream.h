@@ -1,0 +1,29 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * core/api/upload_stream.h - a file of Parca's UploadRequests in gRPC's frames, made the file that they carry
+ *
+ * Any thread.
+ */
+#ifndef DECIMA_API_UPLOAD_STREAM_H
+#define DECIMA_API_UPLOAD_STREAM_H
+
+#include <decima/plugin.h>
+
+enum { UPLOAD_STREAM_INFO = 4096 };
+
+/* The first message says what the others are of. */
+struct upload_stream {
+	char info[UPLOAD_STREAM_INFO]; /* that message's, as it came; the texts below point there */
+	struct dcm_str build_id, upload_id;
+	uint64_t type;
+	uint64_t bytes; /* that the others carry */
+};
+
+/*
+ * Moves what the chunks carry to the front of the file, of n bytes, and cuts the rest off: nothing is in
+ * memory but a piece of one. -EINVAL: it is no stream of these; -EOPNOTSUPP: a message is packed; or of the
+ * file. err has the sentence; the file is then of no use.
+ */
+int upload_stream__unwrap(int fd, uint64_t n, struct upload_stream *ret, struct dcm_error *err);
+
+#endif
