@@ -4,7 +4,7 @@
 # A script prints `ok NAME`, `not ok NAME: why` or `skip NAME: why` for each case, is given $top_srcdir and
 # $top_builddir, and is added to script_tests. What needs root, or minutes, lives in tests/e2e/ and is run by
 # tools/test alone.
-script_tests = tests/arm64.sh tests/asking.sh tests/chains.sh tests/check-includes.sh tests/hardening.sh tests/preflight.sh \
+script_tests = tests/arm64.sh tests/asking.sh tests/chains.sh tests/check-includes.sh tests/descriptors.sh tests/hardening.sh tests/preflight.sh \
 	tests/printed.sh
 # These take long, and so begin first: none is left running alone at the end.
 long_tests =

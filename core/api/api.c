@@ -9,6 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "core/api/descriptors.h"
 #include "core/api/internal.h"
 #include "core/base/error.h"
 #include "core/base/mem.h"
@@ -29,6 +30,19 @@
 static const char *const filters[] = { FILTERS, NULL };
 /* The same of those that take TREE_PARAMS. */
 static const char *const of_trees[] = { "under", FILTERS, NULL };
+
+#define DESCRIPTORS(array)                                                                         \
+	{                                                                                          \
+		(const char *)(array), sizeof(array)                                               \
+	}
+#define REFLECTION(version, array)                                                                 \
+	{                                                                                          \
+		.method = HTTP_POST,                                                               \
+		.pattern = "/grpc.reflection." version ".ServerReflection/ServerReflectionInfo",   \
+		.role = HTTP_ROLE_READ, .handler = api__reflection, .quick = true, .grpc = true,   \
+		.streams = HTTP_TALKS, .max_body = 4096, .descriptors = DESCRIPTORS(array),        \
+		.doc = "which methods of gRPC there are, and their messages"                       \
+	}
 
 /* What probes and scrapers ask may have any: they add their own. */
 static const struct http_route routes_table[] = {
@@ -138,7 +152,20 @@ static const struct http_route routes_table[] = {
 	  .quick = true,
 	  .grpc = true,
 	  .max_body = 4096,
+	  .descriptors = DESCRIPTORS(descriptors_health),
 	  .doc = "the same, by gRPC" },
+	{ .method = HTTP_POST,
+	  .pattern = "/grpc.health.v1.Health/Watch",
+	  .role = HTTP_ROLE_NONE,
+	  .handler = api__health_watch,
+	  .quick = true,
+	  .grpc = true,
+	  .streams = HTTP_WATCHES,
+	  .max_body = 4096,
+	  .descriptors = DESCRIPTORS(descriptors_health),
+	  .doc = "the same, and whenever it changes" },
+	REFLECTION("v1", descriptors_reflection),
+	REFLECTION("v1alpha", descriptors_reflection_alpha),
 	{ .pattern = "/api/v1/store",
 	  .role = HTTP_ROLE_READ,
 	  .handler = api__store_stat,
@@ -176,6 +203,7 @@ static const struct http_route routes_table[] = {
 	  .handler = api__should_initiate,
 	  .push = true,
 	  .grpc = true,
+	  .descriptors = DESCRIPTORS(descriptors_debuginfo),
 	  .max_body = API_CALL_BYTES,
 	  .doc = "Parca's protocol: say whether debuginfo is wanted" },
 	{ .method = HTTP_POST,
@@ -184,6 +212,7 @@ static const struct http_route routes_table[] = {
 	  .handler = api__initiate_upload,
 	  .push = true,
 	  .grpc = true,
+	  .descriptors = DESCRIPTORS(descriptors_debuginfo),
 	  .max_body = API_CALL_BYTES,
 	  .doc = "begin to take it" },
 	{ .method = HTTP_POST,
@@ -192,6 +221,7 @@ static const struct http_route routes_table[] = {
 	  .handler = api__upload_stream,
 	  .to_file = true, /* likewise, and some for the frames */
 	  .grpc = true,
+	  .descriptors = DESCRIPTORS(descriptors_debuginfo),
 	  .doc = "take it" },
 	{ .method = HTTP_POST,
 	  .pattern = DEBUGINFO_SERVICE "MarkUploadFinished",
@@ -199,6 +229,7 @@ static const struct http_route routes_table[] = {
 	  .handler = api__mark_finished,
 	  .quick = true,
 	  .grpc = true,
+	  .descriptors = DESCRIPTORS(descriptors_debuginfo),
 	  .max_body = API_CALL_BYTES,
 	  .doc = "end it" },
 	{ .method = HTTP_POST,
@@ -296,7 +327,7 @@ int api__add_routes(struct api *a, struct http_routes *routes, struct dcm_error 
 	for (size_t i = 0; i < N_ROUTES && r == 0; i++) {
 		struct http_route row = routes_table[i];
 
-		row.ctx = a;
+		row.ctx = row.handler == api__reflection ? (void *)routes : a;
 		if (row.to_file)
 			row.max_body = a->c.upload_bytes;
 		/* Chunks of a KiB and more have no larger heads than that. */

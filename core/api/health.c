@@ -1,19 +1,20 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * core/api/health.c - grpc.health.v1.Health/Check, for probes that speak gRPC
+ * core/api/health.c - grpc.health.v1.Health: Check, for probes that speak gRPC, and Watch, for balancers
  *
  * Source: grpc/grpc, doc/health-checking.md and src/proto/grpc/health/v1/health.proto:
  *
- *	HealthCheckRequest { string service = 1 } -> HealthCheckResponse { ServingStatus status = 1 }
+ *	Check: HealthCheckRequest { string service = 1 } -> HealthCheckResponse { ServingStatus status = 1 }
+ *	Watch: the same, and another HealthCheckResponse whenever it is another status
  *
  * The service "" is the server as a whole; it serves when it is ready, as /-/ready has it. Of others it
- * knows nothing: NOT_FOUND. Watch is no unary method, and not offered.
+ * knows nothing: Check says NOT_FOUND, Watch SERVICE_UNKNOWN.
  */
 #include "core/api/internal.h"
 #include "core/base/str.h"
 #include "core/codec/protobuf.h"
 
-enum { SERVING = 1, NOT_SERVING = 2 };
+enum { SERVING = 1, NOT_SERVING = 2, SERVICE_UNKNOWN = 3 };
 
 /* False: it is no HealthCheckRequest. */
 static bool read_service(const struct http_request *req, struct dcm_str *ret)
@@ -28,9 +29,25 @@ static bool read_service(const struct http_request *req, struct dcm_str *ret)
 	return !r.fault;
 }
 
-void api__health_check(void *ctx, const struct http_request *req, struct http_response *resp)
+static unsigned status_now(void *ctx, const struct http_request *req)
 {
 	struct http_response ready = { .status = 200 };
+	bool serves;
+
+	api__ready(ctx, req, &ready);
+	serves = ready.status == 200;
+	http_response__fini(&ready);
+	return serves ? SERVING : NOT_SERVING;
+}
+
+static void put_status(struct http_response *resp, unsigned status)
+{
+	snprintf(resp->content_type, sizeof(resp->content_type), "application/proto");
+	pb__put_varint(&resp->body, 1, status);
+}
+
+void api__health_check(void *ctx, const struct http_request *req, struct http_response *resp)
+{
 	struct dcm_str service;
 
 	if (!read_service(req, &service)) {
@@ -42,8 +59,46 @@ void api__health_check(void *ctx, const struct http_request *req, struct http_re
 				       STR_ARG(service));
 		return;
 	}
-	api__ready(ctx, req, &ready);
-	snprintf(resp->content_type, sizeof(resp->content_type), "application/proto");
-	pb__put_varint(&resp->body, 1, ready.status == 200 ? SERVING : NOT_SERVING);
-	http_response__fini(&ready);
+	put_status(resp, status_now(ctx, req));
+}
+
+/* Of one call of Watch. */
+struct watch {
+	bool is_known; /* the service */
+	unsigned said;
+};
+
+static struct watch *begin_watch(const struct http_request *req, struct http_response *resp)
+{
+	struct watch *w;
+	struct dcm_str service;
+
+	if (!read_service(req, &service)) {
+		http_response__problem(resp, 400, "the message is no HealthCheckRequest");
+		return NULL;
+	}
+	w = arena__zalloc(req->arena, 1, sizeof(*w));
+	if (!w) {
+		http_response__problem(resp, 503, "out of memory; try again later");
+		return NULL;
+	}
+	w->is_known = service.n == 0;
+	return w;
+}
+
+void api__health_watch(void *ctx, const struct http_request *req, struct http_response *resp)
+{
+	struct watch *w = req->talk->is_look ? req->talk->state : begin_watch(req, resp);
+	unsigned status;
+
+	if (!w)
+		return;
+	req->talk->state = w;
+	status = w->is_known ? status_now(ctx, req) : SERVICE_UNKNOWN;
+	if (status == w->said) {
+		resp->status = 204;
+		return;
+	}
+	w->said = status;
+	put_status(resp, status);
 }

@@ -197,6 +197,8 @@ void api__pipeline(void *ctx, const struct http_request *req, struct http_respon
 void api__healthy(void *ctx, const struct http_request *req, struct http_response *resp);
 void api__ready(void *ctx, const struct http_request *req, struct http_response *resp);
 void api__health_check(void *ctx, const struct http_request *req, struct http_response *resp);
+void api__reflection(void *ctx, const struct http_request *req, struct http_response *resp); /* ctx: the routes */
+void api__health_watch(void *ctx, const struct http_request *req, struct http_response *resp);
 void api__metrics(void *ctx, const struct http_request *req, struct http_response *resp);
 void api__reload(void *ctx, const struct http_request *req, struct http_response *resp);
 void api__store_stat(void *ctx, const struct http_request *req, struct http_response *resp); /* store.c */

@@ -5,6 +5,7 @@ core_api_libapi_la_SOURCES = \
 	core/api/api.c core/api/api.h \
 	core/api/compare.c \
 	core/api/debuginfo.c core/api/debuginfo_calls.c \
+	core/api/descriptors.h \
 	core/api/gaps.c \
 	core/api/health.c \
 	core/api/internal.h \
@@ -12,6 +13,7 @@ core_api_libapi_la_SOURCES = \
 	core/api/notes.c \
 	core/api/params.c \
 	core/api/pprof.c \
+	core/api/reflection.c \
 	core/api/series.c \
 	core/api/status.c \
 	core/api/targets.c \

@@ -284,6 +284,19 @@ static bool is_grpc(const struct dcm_endpoint *from)
 	return DCM_HAS(from, grpc) && from->grpc;
 }
 
+static struct dcm_str descriptors_of(const struct dcm_endpoint *from)
+{
+	if (!DCM_HAS(from, n_descriptors) || !from->descriptors)
+		return STR("");
+	return (struct dcm_str){ (const char *)from->descriptors, from->n_descriptors };
+}
+
+/* Plugins are never unloaded: where they lie they stay. */
+static bool same_bytes(struct dcm_str a, struct dcm_str b)
+{
+	return a.n == b.n && (a.n == 0 || a.p == b.p);
+}
+
 static bool same_place(const struct endpoint *p, const struct dcm_endpoint *from)
 {
 	return p->route.method == method_of(from) && strcmp(p->route.pattern, from->path) == 0;
@@ -292,7 +305,9 @@ static bool same_place(const struct endpoint *p, const struct dcm_endpoint *from
 static bool same(const struct endpoint *p, const struct dcm_endpoint *from)
 {
 	return same_place(p, from) && p->route.role == (enum http_role)from->role &&
-	       p->route.grpc == is_grpc(from) && p->route.max_body == from->max_body &&
+	       p->route.grpc == is_grpc(from) &&
+	       same_bytes(p->route.descriptors, descriptors_of(from)) &&
+	       p->route.max_body == from->max_body &&
 	       p->route.max_unpacked == (from->max_unpacked ? from->max_unpacked : from->max_body) &&
 	       same_names(p->route.params, from->params) &&
 	       same_names(p->route.repeats, from->repeats);
@@ -341,6 +356,7 @@ static struct endpoint *make(struct endpoints *e, const struct dcm_endpoint *fro
 		.max_body = from->max_body,
 		.max_unpacked = from->max_unpacked ? from->max_unpacked : from->max_body,
 		.grpc = is_grpc(from),
+		.descriptors = descriptors_of(from),
 		.params = copy_names(e, from->params, &ok),
 		.repeats = copy_names(e, from->repeats, &ok),
 		.doc = copy_text(e, from->doc, &ok),

@@ -21,6 +21,7 @@
 #include "core/base/str.h"
 #include "core/base/units.h"
 #include "core/deflate/deflate.h"
+#include "core/net/talk.h"
 
 #define SECOND INT64_C(1000000000)
 
@@ -56,6 +57,7 @@ void exchange__free(struct exchange *x)
 	buf__fini(&x->body);
 	buf__fini(&x->message);
 	buf__fini(&x->trailers);
+	talk__fini(x->talk);
 	fd__close(x->file.fd);
 	arena__fini(&x->arena);
 	free(x);

@@ -17,6 +17,7 @@ enum { EXCHANGE_HEADERS = 100, EXCHANGE_HEAD_BYTES = 64 << 10 };
 #define EXCHANGE_UNSAID UINT64_MAX
 
 struct exchange;
+struct talk;
 
 /* What the protocols do with an exchange that a lane has. */
 struct exchange_carrier {
@@ -43,7 +44,9 @@ struct exchange {
 	struct http_file file; /* fd -1: none */
 	bool writes;	       /* a lane puts what is in `body` into the file, and that is all */
 	enum grpc_form grpc;
-	struct buf message; /* of a call, where it is no part of the body */
+	struct talk *talk;   /* talk.h, of a call that is a stream; else NULL */
+	bool has_talk_place; /* counts among these */
+	struct buf message;  /* of a call, where it is no part of the body */
 	struct buf trailers; /* "name: value\r\n" each, behind the response's body; of HTTP/2 alone */
 	struct dcm_str target;	  /* as in the request line */
 	struct dcm_field *fields; /* [request.n_headers], room for EXCHANGE_HEADERS */

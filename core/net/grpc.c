@@ -128,31 +128,57 @@ bool grpc__read_head(const uint8_t head[static GRPC_HEAD_BYTES], struct grpc_hea
 	return !(head[0] & ~PACKED);
 }
 
+/* A frame that is whole. */
+static bool take_message(struct dcm_str frame, struct http_request *req, uint64_t max_unpacked,
+			 struct buf *room, struct http_response *resp)
+{
+	struct dcm_str message = { frame.p + GRPC_HEAD_BYTES, frame.n - GRPC_HEAD_BYTES };
+	struct grpc_head head;
+
+	if (!grpc__read_head((const uint8_t *)frame.p, &head))
+		return refuse(resp, 400, "its first byte is neither 0 nor 1");
+	if (head.is_packed)
+		return unpack(req, message, max_unpacked, room, resp);
+	if (message.n > max_unpacked)
+		return refuse(resp, 413, "it is too large for this method");
+	req->body = message;
+	return true;
+}
+
+int64_t grpc__next(struct dcm_str in, struct http_request *req, uint64_t max_bytes,
+		   struct buf *room, struct http_response *resp)
+{
+	struct grpc_head head;
+
+	if (in.n < GRPC_HEAD_BYTES)
+		return 0;
+	grpc__read_head((const uint8_t *)in.p, &head);
+	if (head.n > max_bytes) {
+		refuse(resp, 413, "it is too large for this method");
+		return -1;
+	}
+	if (head.n > in.n - GRPC_HEAD_BYTES)
+		return 0;
+	in.n = head.n + GRPC_HEAD_BYTES;
+	return take_message(in, req, max_bytes, room, resp) ? (int64_t)in.n : -1;
+}
+
 bool grpc__open(enum grpc_form form, struct http_request *req, uint64_t max_unpacked,
 		struct buf *room, struct http_response *resp)
 {
-	struct dcm_str body = req->body, message;
+	struct dcm_str body = req->body;
 	struct grpc_head head;
-	bool is_head;
 
 	if (form == GRPC_WEB_TEXT && !decode_text(&body, room))
 		return refuse(resp, 400, "is not in base64");
 	if (body.n < GRPC_HEAD_BYTES)
 		return refuse(resp, 400, "there is none; a call has one");
-	is_head = grpc__read_head((const uint8_t *)body.p, &head);
+	grpc__read_head((const uint8_t *)body.p, &head);
 	if (head.n > body.n - GRPC_HEAD_BYTES)
 		return refuse(resp, 400, "it is shorter than its head says");
 	if (head.n < body.n - GRPC_HEAD_BYTES)
 		return refuse(resp, 501, "another one follows; this method takes one");
-	if (!is_head)
-		return refuse(resp, 400, "its first byte is neither 0 nor 1");
-	message = (struct dcm_str){ body.p + GRPC_HEAD_BYTES, head.n };
-	if (head.is_packed)
-		return unpack(req, message, max_unpacked, room, resp);
-	if (head.n > max_unpacked)
-		return refuse(resp, 413, "it is too large for this method");
-	req->body = message;
-	return true;
+	return take_message(body, req, max_unpacked, room, resp);
 }
 
 int64_t grpc__timeout_ns(const struct http_request *req)
@@ -253,6 +279,24 @@ void grpc__put_head(struct buf *b, uint32_t n)
 	put_head(b, 0, n);
 }
 
+void grpc__put_message(struct buf *to, const struct buf *message)
+{
+	put_head(to, 0, message->n);
+	buf__append(to, message->data, message->n);
+}
+
+void grpc__put_status(struct buf *to, const struct http_response *resp)
+{
+	enum status status = status_of(resp->status);
+
+	buf__printf(to, "grpc-status: %d\r\n", status);
+	if (status == OK)
+		return;
+	buf__text(to, "grpc-message: ");
+	put_message(to, buf__view(&resp->detail));
+	buf__text(to, "\r\n");
+}
+
 static void encode_text(struct buf *body)
 {
 	struct buf text = { 0 };
@@ -271,19 +315,11 @@ void grpc__close(enum grpc_form form, struct http_response *resp, struct buf *tr
 	static const char *const types[] = {
 		[GRPC_HTTP2] = "application/grpc", [GRPC_WEB] = "application/grpc-web+proto", [GRPC_WEB_TEXT] = "application/grpc-web-text+proto"
 	};
-	enum status status = status_of(resp->status);
 	struct buf body = { 0 };
 
-	if (status == OK) {
-		put_head(&body, 0, resp->body.n);
-		buf__append(&body, resp->body.data, resp->body.n);
-	}
-	buf__printf(trailers, "grpc-status: %d\r\n", status);
-	if (status != OK) {
-		buf__text(trailers, "grpc-message: ");
-		put_message(trailers, buf__view(&resp->detail));
-		buf__text(trailers, "\r\n");
-	}
+	if (status_of(resp->status) == OK)
+		grpc__put_message(&body, &resp->body);
+	grpc__put_status(trailers, resp);
 	if (form != GRPC_HTTP2) {
 		put_head(&body, TRAILERS, trailers->n);
 		buf__append(&body, trailers->data, trailers->n);

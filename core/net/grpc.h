@@ -34,6 +34,16 @@ bool grpc__open(enum grpc_form form, struct http_request *req, uint64_t max_unpa
 		struct buf *room, struct http_response *resp);
 
 /*
+ * The first message of `in`, of a stream, as above: how long it is in its frame. 0: not all of it is there yet.
+ * -1: the response says what is wrong.
+ */
+int64_t grpc__next(struct dcm_str in, struct http_request *req, uint64_t max_bytes,
+		   struct buf *room, struct http_response *resp);
+/* A message in its frame; and what a call came to, "name: value\r\n" each. */
+void grpc__put_message(struct buf *to, const struct buf *message);
+void grpc__put_status(struct buf *to, const struct http_response *resp);
+
+/*
  * Makes the answer of a handler, or a problem, one of gRPC: status 200, the message in a frame, and what
  * it came to: in `trailers` ("name: value\r\n" each) over HTTP/2, at the end of the body in gRPC-Web.
  */

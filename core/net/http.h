@@ -29,6 +29,19 @@ struct http_file {
 	int error; /* the body is not there: -EFBIG, -ENOSPC or another of the disk, -EAGAIN; 0: it is */
 };
 
+/* What the handler of a route with `streams` has of a call from one message to the next. */
+struct http_talk {
+	void *state; /* the handler's, in the request's arena; NULL at first */
+	bool is_look; /* no message came: is there anything new to be said? About once a second, HTTP_WATCHES alone */
+};
+
+/* How many messages a method of gRPC takes and gives. */
+enum http_streams {
+	HTTP_ONE_ANSWER,
+	HTTP_TALKS,  /* any number, each answered by at most one, until the client has said all */
+	HTTP_WATCHES /* one, and then whatever there is to be said, until the client goes */
+};
+
 struct http_request {
 	enum http_method method;
 	struct dcm_str authority; /* of "http://AUTHORITY/path", which outranks Host; p is NULL without */
@@ -40,6 +53,7 @@ struct http_request {
 	struct dcm_str body;
 	const struct http_file *file; /* of routes with to_file, which have no `body`; or NULL */
 	enum http_role role;	      /* of the caller */
+	struct http_talk *talk;	      /* of routes with `streams`; else NULL */
 	struct dcm_budget *budget;    /* deadline, memory, and cancelled when the client has gone */
 	const struct dcm_field *path_params; /* [n_path_params]: what {NAME} in the pattern stood for, decoded */
 	uint32_t n_path_params;
@@ -124,6 +138,12 @@ struct http_route {
 	bool push;	 /* brings data: has workers of its own, behind no question */
 	bool grpc; /* a method of gRPC, too: its body and its answer's are messages (grpc.h); with to_file
 		      many of them, and still in their frames */
+	/*
+	 * Not 0: a method of gRPC over HTTP/2 and of nothing else, and `quick`. The handler is called for each message, of
+	 * at most max_body bytes, and says one by 200, nothing by 204; a problem ends the call.
+	 */
+	enum http_streams streams;
+	struct dcm_str descriptors; /* of a method of gRPC: a FileDescriptorSet with its service, for server reflection */
 	uint64_t max_unpacked; /* bytes of a body that was packed; 0: as max_body */
 	/*
 	 * Most bytes of a request's body; 0: it takes none. A larger one is refused before it is

@@ -18,6 +18,7 @@
 #include "core/base/mem.h"
 #include "core/base/str.h"
 #include "core/base/units.h"
+#include "core/net/talk.h"
 
 #define SECOND	   INT64_C(1000000000)
 #define REFUSAL_NS (SECOND / 4)
@@ -50,7 +51,8 @@ struct call {
 	bool has_ended; /* the client sends no more of it */
 	bool in_lane;
 	bool is_refused;     /* by its head */
-	bool is_complete;    /* requests__complete() was asked, or needs not be */
+	bool is_complete;    /* requests__complete() was asked, or needs not be; a talk is over */
+	bool speaks;	     /* the head of a talk's answer is sent */
 	size_t n_thrown;     /* of the body, since it is hopeless: requests__is_hopeless() */
 	struct buf held;     /* of the body: not taken yet, while a lane writes */
 	size_t n_sent;	     /* of the response's body */
@@ -267,6 +269,54 @@ static void answer(struct call *c)
 		nghttp2_submit_rst_stream(c->h->session, NGHTTP2_FLAG_NONE, c->id, NGHTTP2_INTERNAL_ERROR);
 }
 
+/* What a talk says, as it does; nothing more for the moment is no end. */
+static ssize_t read_talk(nghttp2_session *session, int32_t id, uint8_t *to, size_t n,
+			 uint32_t *flags, nghttp2_data_source *source, void *ctx)
+{
+	struct call *c = source->ptr;
+	struct talk *t = c->x->talk;
+
+	(void)session;
+	(void)id;
+	(void)ctx;
+	n = talk__read(t, to, n);
+	if (t->out_at < t->out.n || (!t->is_over && n > 0))
+		return (ssize_t)n;
+	if (!t->is_over)
+		return NGHTTP2_ERR_DEFERRED;
+	*flags |= NGHTTP2_DATA_FLAG_EOF | NGHTTP2_DATA_FLAG_NO_END_STREAM;
+	return send_trailers(c) < 0 ? NGHTTP2_ERR_TEMPORAL_CALLBACK_FAILURE : (ssize_t)n;
+}
+
+/* A talk may have something new. One that came to nothing before it said a word has an answer like others. */
+static void speak(struct call *c)
+{
+	struct exchange *x = c->x;
+	nghttp2_data_provider body = { .source.ptr = c, .read_callback = read_talk };
+	nghttp2_nv fields[2] = { field(":status", "200"),
+				 field("content-type", "application/grpc") };
+
+	if (c->is_complete || !talk__has_news(x->talk))
+		return;
+	if (x->talk->is_over && x->response.status >= 400)
+		stats__counter_add(c->h->desk->requests->n_refused, 1);
+	if (x->talk->is_over && x->response.status >= 400 && !c->speaks &&
+	    x->talk->out.n == x->talk->out_at) {
+		answer(c);
+		return;
+	}
+	if (x->talk->is_over) {
+		c->is_complete = true;
+		c->deadline_ns = now_ns() + exchange__answer_ns(x);
+		grpc__put_status(&x->trailers, &x->response);
+	}
+	if (c->speaks)
+		nghttp2_session_resume_data(c->h->session, c->id);
+	else if (nghttp2_submit_response(c->h->session, c->id, fields, 2, &body) < 0)
+		nghttp2_submit_rst_stream(c->h->session, NGHTTP2_FLAG_NONE, c->id, NGHTTP2_INTERNAL_ERROR);
+	c->speaks = true;
+}
+
 /* The body is there, or what is wrong with it is known. */
 static void complete(struct call *c)
 {
@@ -292,12 +342,23 @@ static bool offer(struct call *c, const uint8_t *data, size_t n)
 	return true;
 }
 
+/* With a talk, whose times are its own. */
+static void go_on(struct call *c)
+{
+	c->deadline_ns = INT64_MAX;
+	if (c->has_ended)
+		talk__end(c->x);
+	speak(c);
+}
+
 static void settle(struct call *c)
 {
 	if (c->is_complete || c->in_lane)
 		return;
 	if (c->is_refused && c->has_ended)
 		answer(c);
+	else if (!c->is_refused && c->x->talk)
+		go_on(c);
 	else if (!c->is_refused && (c->has_ended || c->n_thrown > THROWN_BYTES))
 		complete(c);
 }
@@ -471,17 +532,19 @@ static void refuse(struct call *c)
 
 static void on_head(struct call *c)
 {
-	nghttp2_nv go_on = field(":status", "100");
+	nghttp2_nv hundred = field(":status", "100");
 
 	c->has_head = true;
 	c->deadline_ns = now_ns() + options(c->h)->body_timeout_ns;
 	c->x->body_bytes = body_bytes(c);
 	if (!requests__head(c->h->desk->requests, c->x, &c->h->peer, c->method))
 		refuse(c);
+	else if (c->x->talk)
+		go_on(c);
 	else if (c->has_ended)
 		complete(c);
 	else if (http_request__header(&c->x->request, "expect").n)
-		nghttp2_submit_headers(c->h->session, NGHTTP2_FLAG_NONE, c->id, NULL, &go_on, 1, NULL);
+		nghttp2_submit_headers(c->h->session, NGHTTP2_FLAG_NONE, c->id, NULL, &hundred, 1, NULL);
 }
 
 /* Frames that a client may send without end, and that cost more than they bring. */
@@ -542,6 +605,12 @@ static int on_data(nghttp2_session *session, uint8_t flags, int32_t id, const ui
 	(void)ctx;
 	if (!c || c->is_complete || c->is_refused) {
 		nghttp2_session_consume(session, id, n);
+		return 0;
+	}
+	if (c->x->talk) {
+		talk__take(c->x, c->h->desk->requests->routes, data, n);
+		nghttp2_session_consume(session, id, n);
+		speak(c);
 		return 0;
 	}
 	/* Within the window, which opens again when it is taken. */
@@ -725,6 +794,11 @@ int http2__run(struct http2 *h, uint32_t *ret_events)
 	return 0;
 }
 
+static bool goes_on(const struct call *c)
+{
+	return c->x->talk && !c->is_refused && !c->is_complete;
+}
+
 int http2__tick(struct http2 *h, int64_t now)
 {
 	struct call *next;
@@ -740,6 +814,10 @@ int http2__tick(struct http2 *h, int64_t now)
 	}
 	for (struct call *c = h->calls; c; c = next) {
 		next = c->next;
+		if (goes_on(c) && talk__look(c->x, h->desk->requests->routes, now)) {
+			speak(c);
+			due = 1;
+		}
 		if (now <= c->deadline_ns)
 			continue;
 		due = 1;
@@ -769,4 +847,9 @@ void http2__say_goodbye(struct http2 *h)
 				      nghttp2_session_get_last_proc_stream_id(h->session),
 				      NGHTTP2_NO_ERROR, NULL, 0);
 	h->says_goodbye = true;
+	for (struct call *c = h->calls; c; c = c->next)
+		if (goes_on(c)) {
+			talk__stop(c->x, 503, "decima is stopping; call again when it is back");
+			speak(c);
+		}
 }

@@ -4,7 +4,7 @@
  *
  * What one connection may do: EXCHANGE_HEADERS headers and EXCHANGE_HEAD_BYTES of them a request, 100 requests
  * at once, and windows of a MiB a request, which open again only when a body's bytes have found their
- * place. Frames that bring nothing (resets, pings, settings, priorities, empty data) are counted: more
+ * place. A call that is a stream is answered here, message by message (talk.h). Frames that bring nothing (resets, pings, settings, priorities, empty data) are counted: more
  * than some hundred a second end it, as do requests whose heads do not come to an end in time. A client
  * that resets a request, or goes away, cancels its budget.
  *

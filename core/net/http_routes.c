@@ -276,6 +276,10 @@ static const struct http_route *admit(const struct http_routes *r, struct http_r
 				       STR_ARG(req->path));
 	else if (req->role < row->role)
 		refuse_role(row, req, resp);
+	else if (row->streams && !req->talk)
+		http_response__problem(
+			resp, 501, "%s is a stream of messages, which needs gRPC over HTTP/2: application/grpc",
+			row->pattern);
 	else if (takes_params(row, req, resp))
 		return row;
 	return NULL;

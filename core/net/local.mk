@@ -29,6 +29,7 @@ core_net_libnet_la_SOURCES = \
 	core/net/secret.c core/net/secret.h \
 	core/net/sockets.c core/net/sockets.h \
 	core/net/stream.c core/net/stream.h \
+	core/net/talk.c core/net/talk.h \
 	core/net/tls_server.c core/net/tls_server.h
 core_net_libnet_la_CFLAGS = $(AM_CFLAGS) $(MHD_CFLAGS) $(NGHTTP2_CFLAGS) $(GNUTLS_CFLAGS) $(NETTLE_CFLAGS) $(CURL_CFLAGS) $(JANSSON_CFLAGS)
 

@@ -11,9 +11,11 @@
 
 #include "core/base/clock.h"
 #include "core/base/str.h"
+#include "core/net/talk.h"
 
 enum {
 	MAX_FILES = 4,
+	MAX_TALKS = 256, /* each may have TALK_OUT_BYTES */
 	FILES_RETRY_S = 5,
 	N_PUSHERS = 4, /* each waits for a store meanwhile */
 	STEP_BYTES = 64 << 10
@@ -168,9 +170,11 @@ static bool admit_body(struct requests *r, struct exchange *x)
 {
 	const struct http_route *route = http_routes__find(r->routes, x->request.method, x->request.path);
 
-	if (x->body_bytes == 0 && !(route && route->to_file))
+	if (x->body_bytes == 0 && !(route && route->to_file) && !x->talk)
 		return true;
 	route = http_routes__admit(r->routes, &x->request, &x->response);
+	if (route && x->talk)
+		return true;
 	if (route && route->to_file)
 		return admit_file(r, x, route);
 	return route && admit_memory(r, x, route);
@@ -213,12 +217,41 @@ static bool take_form(struct exchange *x)
 	return false;
 }
 
+/* A call of a method that is a stream; false: there cannot be another one now. */
+static bool begin_talk(struct requests *r, struct exchange *x)
+{
+	const struct http_route *route = http_routes__find(r->routes, x->request.method, x->request.path);
+	bool room;
+
+	if (x->grpc != GRPC_HTTP2 || !route || !route->streams)
+		return true;
+	if (r->stopping) {
+		http_response__problem(&x->response, 503,
+				       "decima is stopping; ask it again when it is back");
+		return false;
+	}
+	pthread_mutex_lock(&r->lock);
+	room = r->n_talks < MAX_TALKS;
+	r->n_talks += room;
+	pthread_mutex_unlock(&r->lock);
+	x->has_talk_place = room;
+	if (room && talk__begin(x, route))
+		return true;
+	http_response__problem(&x->response, 503,
+			       "%d streams are open already; try again in a moment", MAX_TALKS);
+	return false;
+}
+
 bool requests__head(struct requests *r, struct exchange *x, const struct access_peer *peer,
 		    struct dcm_str method)
 {
 	if (exchange__read_head(x, method) && cut_base(r, x) && take_form(x) &&
-	    access__check(r->o->rules, peer, &x->request, &x->response) && admit_body(r, x))
+	    access__check(r->o->rules, peer, &x->request, &x->response) && begin_talk(r, x) &&
+	    admit_body(r, x)) {
+		if (x->talk)
+			stats__counter_add(r->n_handled, 1);
 		return true;
+	}
 	/* A method that is not there, not a thing that it was asked for. */
 	if (x->grpc && x->response.status == 404)
 		x->response.status = 501;
@@ -341,6 +374,7 @@ void requests__end(struct requests *r, struct exchange *x)
 	pthread_mutex_lock(&r->lock);
 	r->reserved -= x->reserved;
 	r->n_files -= x->has_file_place;
+	r->n_talks -= x->has_talk_place;
 	pthread_mutex_unlock(&r->lock);
 	exchange__free(x);
 }

@@ -32,6 +32,7 @@ struct requests {
 	pthread_mutex_t lock; /* guards: */
 	uint64_t reserved;    /* by all requests together, for their bodies in memory */
 	uint32_t n_files;     /* bodies that have a file */
+	uint32_t n_talks;     /* calls that are streams */
 };
 
 /* What is pointed to outlives it. `stats` may be NULL. */
@@ -47,6 +48,9 @@ bool requests__head(struct requests *r, struct exchange *x, const struct access_
 		    struct dcm_str method);
 
 /*
+ * A call that is a stream has a talk (talk.h) from then on, whose pieces go there, and what follows is nothing to it but
+ * requests__end().
+ *
  * A piece of the body. False: it has to be offered again, when the lane that writes the one before
  * into its file has handed the exchange back. One that cannot be taken is thrown away, and
  * requests__complete() says so.

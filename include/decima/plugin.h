@@ -50,6 +50,7 @@
  *   1.14 host: serve(), reply_put(), reply_header(), reply_problem(); dcm_decode.temporalities, .identity, .measure
  *   1.15 dcm_endpoint.grpc; decode_as "writeraw"
  *   1.16 dcm_decode.found; decode_as "otlp", "otlp.1", "otlp.json"
+ *   1.17 dcm_endpoint.descriptors
  */
 #ifndef DECIMA_PLUGIN_H
 #define DECIMA_PLUGIN_H
@@ -67,7 +68,7 @@ extern "C" {
 
 #define DCM_ABI_MAGIC 0x414d4344u /* "DCMA" */
 #define DCM_ABI_MAJOR 1
-#define DCM_ABI_MINOR 16
+#define DCM_ABI_MINOR 17
 
 /* -------------------------------------------------------------------------------------------------
  * The host

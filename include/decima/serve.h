@@ -59,6 +59,12 @@ struct dcm_endpoint {
 	 * 413 RESOURCE_EXHAUSTED, 503 UNAVAILABLE, ...). The Content-Type tells how it was called.
 	 */
 	uint32_t grpc;
+	/*
+	 * (1.17) For server reflection, of a method of gRPC: a FileDescriptorSet as protoc writes it (--include_imports),
+	 * [n_descriptors] bytes that stay where they are; NULL: none, and reflection does not list the service.
+	 */
+	uint32_t n_descriptors;
+	const uint8_t *descriptors;
 };
 
 #ifdef __cplusplus

@@ -35,8 +35,8 @@ token=letmein upload=none
 call() {
 	method=$1
 	shift
-	printf '%s' "$@" | timeout 60 ./grpcurl -plaintext -H "Authorization: Bearer $token" -import-path "$top_srcdir/tests/data/proto" \
-		-proto debuginfo.proto -d @ "$base" "parca.debuginfo.v1alpha1.DebuginfoService/$method" >answer 2>err
+	printf '%s' "$@" | timeout 60 ./grpcurl -plaintext -H "Authorization: Bearer $token" -import-path "$top_srcdir/proto" \
+		-proto parca/debuginfo/v1alpha1/debuginfo.proto -d @ "$base" "parca.debuginfo.v1alpha1.DebuginfoService/$method" >answer 2>err
 }
 named() { printf '{"buildId":"%s","hash":"%s"%s}' "$id" "$1" "${2:-}"; }
 # initiate HASH SIZE [MORE]
@@ -152,8 +152,8 @@ initiate a "$(size debug)" ',"force":true'
 	info
 	chunks debug | head -c 30000
 	sleep 30
-} | timeout 40 ./grpcurl -plaintext -H "Authorization: Bearer $token" -import-path "$top_srcdir/tests/data/proto" \
-	-proto debuginfo.proto -d @ "$base" parca.debuginfo.v1alpha1.DebuginfoService/Upload >/dev/null 2>&1 &
+} | timeout 40 ./grpcurl -plaintext -H "Authorization: Bearer $token" -import-path "$top_srcdir/proto" \
+	-proto parca/debuginfo/v1alpha1/debuginfo.proto -d @ "$base" parca.debuginfo.v1alpha1.DebuginfoService/Upload >/dev/null 2>&1 &
 half=$!
 body_is_open() { find "/proc/$daemon/fd" -lname "$dir/data/*(deleted)" | grep -q .; }
 if wait_for 20 body_is_open; then ok debuginfo_calls.has_half; else not_ok debuginfo_calls.has_half "no file without a name"; fi

@@ -52,17 +52,64 @@ grpcurl_made grpc.grpcurl || exit 0
 
 # call PROTO METHOD [ARGUMENT]...: its answer in $dir/answer, what it says in $dir/err
 call() {
-	proto=$1 method=$2
+	case $1 in
+	health) proto=grpc/health/v1/health ;;
+	push) proto=push/v1/push ;;
+	writeraw) proto=parca/profilestore/v1alpha1/profilestore ;;
+	esac
+	method=$2
 	shift 2
-	timeout 60 "$dir/grpcurl" -plaintext -import-path "$top_srcdir/tests/data/proto" -proto "$proto.proto" "$@" \
+	timeout 60 "$dir/grpcurl" -plaintext -import-path "$top_srcdir/proto" -proto "$proto.proto" "$@" \
 		"${base#http://}" "$method" >"$dir/answer" 2>"$dir/err"
 }
 call health grpc.health.v1.Health/Check
 expect grpc.health '"status": "SERVING"' "$dir/answer"
 call health grpc.health.v1.Health/Check -d '{ "service": "decima" }'
 expect grpc.health_of_another 'Code: NotFound' "$dir/err"
-call health grpc.health.v1.Health/Watch
-expect grpc.no_such_method 'Code: Unimplemented' "$dir/err"
+# A watch says what there is at once, and goes on until its time is over.
+call health grpc.health.v1.Health/Watch -max-time 3
+expect grpc.watch '"status": "SERVING"' "$dir/answer"
+expect grpc.watch_goes_on 'Code: DeadlineExceeded' "$dir/err"
+call health grpc.health.v1.Health/Watch -max-time 2 -d '{ "service": "decima" }'
+expect grpc.watch_of_another '"status": "SERVICE_UNKNOWN"' "$dir/answer"
+curl -s --http2-prior-knowledge -D "$dir/head" -H 'Content-Type: application/grpc-web' --data-binary "@$dir/call" \
+	"$base/grpc.health.v1.Health/Watch" >"$dir/answer"
+if grep -aq 'grpc-status: 12' "$dir/answer"; then ok grpc.no_streams_in_grpc_web; else not_ok grpc.no_streams_in_grpc_web "$(tr -d '\0' <"$dir/answer")"; fi
+
+# ---- reflection: what is here, without a .proto ----
+# reflect [ARGUMENT]...
+reflect() { timeout 60 "$dir/grpcurl" -plaintext "$@" >"$dir/answer" 2>"$dir/err"; }
+at=${base#http://}
+reflect "$at" list
+cat >"$dir/want" <<LIST
+grpc.health.v1.Health
+grpc.reflection.v1.ServerReflection
+grpc.reflection.v1alpha.ServerReflection
+parca.debuginfo.v1alpha1.DebuginfoService
+parca.profilestore.v1alpha1.ProfileStoreService
+push.v1.PusherService
+LIST
+if cmp -s "$dir/want" "$dir/answer"; then ok grpc.list; else not_ok grpc.list "$(tr '\n' ' ' <"$dir/answer"; head -n 1 "$dir/err")"; fi
+reflect "$at" list grpc.health.v1.Health
+expect grpc.list_methods grpc.health.v1.Health.Watch "$dir/answer"
+reflect "$at" describe
+expect_status grpc.describe_all 0 $?
+reflect "$at" describe grpc.health.v1.HealthCheckResponse.ServingStatus
+expect grpc.describe_nested 'SERVICE_UNKNOWN = 3;' "$dir/answer"
+reflect "$at" describe push.v1.PusherService.Push
+expect grpc.describe_method 'rpc Push ( .push.v1.PushRequest ) returns ( .push.v1.PushResponse );' "$dir/answer"
+reflect "$at" describe push.v1.PushRequests
+expect grpc.describe_nothing 'Symbol not found: push.v1.PushRequests' "$dir/err"
+reflect "$at" grpc.health.v1.Health/Check
+expect grpc.call_by_reflection '"status": "SERVING"' "$dir/answer"
+# The older version by its own name.
+reflect -d '{ "fileByFilename": "push/v1/push.proto" }' -import-path "$top_srcdir/proto" -proto grpc/reflection/v1alpha/reflection.proto \
+	"$at" grpc.reflection.v1alpha.ServerReflection/ServerReflectionInfo
+expect grpc.reflection_v1alpha '"fileDescriptorProto": [' "$dir/answer"
+reflect -d '{ "host": "h", "allExtensionNumbersOfType": "x" } { "listServices": "" }' \
+	"$at" grpc.reflection.v1.ServerReflection/ServerReflectionInfo
+expect grpc.no_extensions '"errorMessage": "no message here has extensions"' "$dir/answer"
+expect grpc.asks_on '"name": "push.v1.PusherService"' "$dir/answer"
 
 # ---- profiles ----
 printf 'main;work 30\nmain;idle 12\n' >"$dir/a.folded"
@@ -83,11 +130,11 @@ expect grpc.write_raw_says_where 'writeraw: series 0, profile 0' "$dir/err"
 # Random text is not packed any smaller.
 big=$(head -c 250000 /dev/urandom | base64 | tr -d '\n')
 raw three "$big" >"$dir/big.json"
-timeout 60 "$dir/grpcurl" -plaintext -import-path "$top_srcdir/tests/data/proto" -proto writeraw.proto -d @ \
+timeout 60 "$dir/grpcurl" -plaintext -import-path "$top_srcdir/proto" -proto parca/profilestore/v1alpha1/profilestore.proto -d @ \
 	"${base#http://}" $write_raw <"$dir/big.json" >"$dir/answer" 2>"$dir/err"
 expect grpc.write_raw_bad_and_large 'Code: InvalidArgument' "$dir/err"
 raw three "$(head -c 500000 /dev/urandom | base64 | tr -d '\n')" >"$dir/big.json"
-timeout 60 "$dir/grpcurl" -plaintext -import-path "$top_srcdir/tests/data/proto" -proto writeraw.proto -d @ \
+timeout 60 "$dir/grpcurl" -plaintext -import-path "$top_srcdir/proto" -proto parca/profilestore/v1alpha1/profilestore.proto -d @ \
 	"${base#http://}" $write_raw <"$dir/big.json" >"$dir/answer" 2>"$dir/err"
 expect grpc.write_raw_too_large 'Code: ResourceExhausted' "$dir/err"
 call push push.v1.PusherService/Push -d "{\"series\":[{\"labels\":[{\"name\":\"__name__\",\"value\":\"demo\"},{\"name\":\"node\",\"value\":\"pushed\"}],\"samples\":[{\"rawProfile\":\"$profile\",\"ID\":\"1\"}]}]}"
@@ -106,6 +153,20 @@ call writeraw $write_raw -H 'Authorization: Bearer look' -d "$(raw four "$profil
 expect grpc.may_read_only 'Code: PermissionDenied' "$dir/err"
 call writeraw $write_raw -H 'Authorization: Bearer letmein' -d "$(raw four "$profile")"
 expect_status grpc.token 0 $?
-# Probes have none.
+timeout 60 "$dir/grpcurl" -plaintext "${base#http://}" list >"$dir/answer" 2>"$dir/err"
+expect grpc.reflection_needs_a_token 'Unauthenticated' "$dir/err"
+timeout 60 "$dir/grpcurl" -plaintext -H 'Authorization: Bearer look' "${base#http://}" list >"$dir/answer" 2>"$dir/err"
+expect grpc.reflection_reads 'push.v1.PusherService' "$dir/answer"
+# A watcher does not keep decima from stopping, and hears of it. Probes have no token.
+timeout 60 "$dir/grpcurl" -plaintext -import-path "$top_srcdir/proto" -proto grpc/health/v1/health.proto \
+	"${base#http://}" grpc.health.v1.Health/Watch >"$dir/watched" 2>"$dir/watch.err" &
+watcher=$!
 call health grpc.health.v1.Health/Check
 expect grpc.health_without_a_token '"status": "SERVING"' "$dir/answer"
+wait_for 10 grep -q SERVING "$dir/watched"
+began=$(date +%s)
+daemon_stop
+took=$(($(date +%s) - began))
+if [ $took -le 5 ]; then ok grpc.stop_with_a_watcher; else not_ok grpc.stop_with_a_watcher "$took s"; fi
+wait $watcher
+expect grpc.watcher_hears_of_it 'Code: Unavailable' "$dir/watch.err"

@@ -84,33 +84,72 @@ static void long_answer(void *ctx, const struct http_request *req, struct http_r
 		buf__byte(&resp->body, 'x');
 }
 
+/* How long each message is; a call that says "quiet" hears nothing, one that says "bad" is over. */
+static void talk(void *ctx, const struct http_request *req, struct http_response *resp)
+{
+	(void)ctx;
+	assert_non_null(req->talk);
+	if (str__eq(req->body, STR("bad")))
+		http_response__problem(resp, 400, "bad");
+	else if (str__eq(req->body, STR("long")))
+		for (size_t n = 0; n < LISTENING_MEMORY / 8; n++)
+			buf__byte(&resp->body, 'x');
+	else if (str__eq(req->body, STR("quiet")))
+		resp->status = 204;
+	else
+		buf__printf(&resp->body, "%zu", (size_t)req->body.n);
+}
+
+static void watch(void *ctx, const struct http_request *req, struct http_response *resp)
+{
+	(void)ctx;
+	buf__text(&resp->body, req->talk->is_look ? "look" : "first");
+}
+
+static const char *const file_params[] = { "right", NULL };
+static const struct http_route rows[] = {
+	{ .pattern = "/quick", .handler = quick, .quick = true },
+	{ .pattern = "/echo", .role = HTTP_ROLE_READ, .handler = echo },
+	{ .method = HTTP_POST, .pattern = "/echo", .role = HTTP_ROLE_READ, .handler = echo, .max_body = 1000 },
+	{ .method = HTTP_POST, .pattern = "/admin", .role = HTTP_ROLE_ADMIN, .handler = echo },
+	{ .method = HTTP_POST, .pattern = "/control", .role = HTTP_ROLE_READ, .handler = echo },
+	{ .pattern = "/slow", .role = HTTP_ROLE_READ, .handler = slow },
+	{ .pattern = "/control", .role = HTTP_ROLE_READ, .handler = echo, .control = true },
+	{ .pattern = "/long", .role = HTTP_ROLE_READ, .handler = long_answer },
+	{ .method = HTTP_POST,
+	  .pattern = "/file",
+	  .role = HTTP_ROLE_WRITE,
+	  .handler = file_body,
+	  .params = file_params,
+	  .max_body = LISTENING_FILE_BYTES,
+	  .to_file = true },
+	{ .method = HTTP_POST,
+	  .pattern = "/admin_file",
+	  .role = HTTP_ROLE_ADMIN,
+	  .handler = file_body,
+	  .max_body = LISTENING_FILE_BYTES,
+	  .to_file = true },
+	{ .method = HTTP_POST,
+	  .pattern = "/t.T/Talk",
+	  .role = HTTP_ROLE_READ,
+	  .handler = talk,
+	  .quick = true,
+	  .grpc = true,
+	  .streams = HTTP_TALKS,
+	  .max_body = 100 },
+	{ .method = HTTP_POST,
+	  .pattern = "/t.T/Watch",
+	  .role = HTTP_ROLE_READ,
+	  .handler = watch,
+	  .quick = true,
+	  .grpc = true,
+	  .streams = HTTP_WATCHES,
+	  .max_body = 100 },
+	{ .pattern = "/deaf", .role = HTTP_ROLE_READ, .handler = deaf },
+};
+
 int listening_begin(void **state)
 {
-	static const char *const file_params[] = { "right", NULL };
-	const struct http_route rows[] = {
-		{ .pattern = "/quick", .handler = quick, .quick = true },
-		{ .pattern = "/echo", .role = HTTP_ROLE_READ, .handler = echo },
-		{ .method = HTTP_POST, .pattern = "/echo", .role = HTTP_ROLE_READ, .handler = echo, .max_body = 1000 },
-		{ .method = HTTP_POST, .pattern = "/admin", .role = HTTP_ROLE_ADMIN, .handler = echo },
-		{ .method = HTTP_POST, .pattern = "/control", .role = HTTP_ROLE_READ, .handler = echo },
-		{ .pattern = "/slow", .role = HTTP_ROLE_READ, .handler = slow },
-		{ .pattern = "/control", .role = HTTP_ROLE_READ, .handler = echo, .control = true },
-		{ .pattern = "/long", .role = HTTP_ROLE_READ, .handler = long_answer },
-		{ .method = HTTP_POST,
-		  .pattern = "/file",
-		  .role = HTTP_ROLE_WRITE,
-		  .handler = file_body,
-		  .params = file_params,
-		  .max_body = LISTENING_FILE_BYTES,
-		  .to_file = true },
-		{ .method = HTTP_POST,
-		  .pattern = "/admin_file",
-		  .role = HTTP_ROLE_ADMIN,
-		  .handler = file_body,
-		  .max_body = LISTENING_FILE_BYTES,
-		  .to_file = true },
-		{ .pattern = "/deaf", .role = HTTP_ROLE_READ, .handler = deaf },
-	};
 	static char unix_address[80];
 	const char *addresses[] = { "127.0.0.1:0", unix_address };
 	struct dcm_error err = DCM_ERROR_INIT;

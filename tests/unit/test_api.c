@@ -898,6 +898,40 @@ static void health(void **state)
 	storage_failed = false;
 }
 
+/* One message of Watch: SERVING, then nothing until it is another. */
+static void watching(void **state)
+{
+	struct arena arena = { 0 };
+	struct http_talk seen = { 0 };
+	struct http_request req = { .method = HTTP_POST,
+				    .path = STR("/grpc.health.v1.Health/Watch"),
+				    .body = STR(""),
+				    .arena = &arena,
+				    .talk = &seen };
+	static const struct {
+		bool failed;
+		int status;
+		const char *said;
+	} turns[] = { { false, 200, "\010\001" },
+		      { false, 204, "" },
+		      { true, 200, "\010\002" },
+		      { true, 204, "" },
+		      { false, 200, "\010\001" } };
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(turns) / sizeof(turns[0]); i++) {
+		struct http_response resp = { .status = 200 };
+
+		storage_failed = turns[i].failed;
+		seen.is_look = i > 0;
+		http_routes__dispatch(routes, &req, &resp);
+		assert_int_equal(resp.status, turns[i].status);
+		assert_true(str__eq(buf__view(&resp.body), str__of(turns[i].said)));
+		http_response__fini(&resp);
+	}
+	arena__fini(&arena);
+}
+
 /* What a one-shot command has not is said to be missing. */
 static void with_nothing(void **state)
 {
@@ -956,6 +990,7 @@ int main(void)
 		cmocka_unit_test(progress_and_cancel),
 		cmocka_unit_test(reloading),
 		cmocka_unit_test(health),
+		cmocka_unit_test(watching),
 		cmocka_unit_test(with_nothing),
 	};
 

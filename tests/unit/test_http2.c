@@ -565,6 +565,168 @@ static void test_half_a_preface(void **state)
 	close(fd);
 }
 
+/* ------------------------------------------------------------------------------------------------
+ * Streams of gRPC
+ */
+
+static void call(int fd, uint32_t id, const char *path)
+{
+	struct buf b = { 0 };
+
+	put_request(&b, "POST", path);
+	put_field(&b, "content-type", "application/grpc");
+	send_frame(fd, HEADERS, END_HEADERS, id, b.data, b.n);
+	buf__fini(&b);
+}
+
+static void put_message(struct buf *b, const char *text)
+{
+	const uint8_t head[5] = { [4] = (uint8_t)strlen(text) };
+
+	buf__append(b, head, sizeof(head));
+	buf__text(b, text);
+}
+
+static void say(int fd, uint32_t id, const char *text)
+{
+	struct buf b = { 0 };
+
+	put_message(&b, text);
+	send_frame(fd, DATA, 0, id, b.data, b.n);
+	buf__fini(&b);
+}
+
+/* The next frame of data is this one message. */
+static void assert_says(int fd, uint32_t id, const char *want)
+{
+	struct frame f;
+
+	assert_true(await(fd, DATA, id, &f));
+	assert_int_equal(f.n, 5 + strlen(want));
+	assert_int_equal(f.data[4], strlen(want));
+	assert_memory_equal(f.data + 5, want, strlen(want));
+	assert_false(f.flags & END_STREAM);
+}
+
+/* Trailers, and nothing before them. */
+static void assert_over(int fd, uint32_t id)
+{
+	struct frame f;
+
+	while (next_frame(fd, &f) && (f.id != id || f.type != HEADERS || !(f.flags & END_STREAM)))
+		if (f.id == id && f.type == DATA)
+			assert_int_equal(f.n, 0);
+	assert_int_equal(f.id, id);
+}
+
+static void test_talk(void **state)
+{
+	int fd = begin();
+	struct buf b = { 0 };
+
+	(void)state;
+	call(fd, 1, "/t.T/Talk");
+	say(fd, 1, "hello");
+	assert_says(fd, 1, "5");
+	say(fd, 1, "quiet");
+	say(fd, 1, "");
+	assert_says(fd, 1, "0");
+	/* One in pieces, beside another talk; and two at once. */
+	put_message(&b, "pieces");
+	send_frame(fd, DATA, 0, 1, b.data, 3);
+	call(fd, 3, "/t.T/Talk");
+	say(fd, 3, "other");
+	assert_says(fd, 3, "5");
+	send_frame(fd, DATA, 0, 1, b.data + 3, b.n - 3);
+	assert_says(fd, 1, "6");
+	buf__reset(&b);
+	put_message(&b, "one");
+	put_message(&b, "quiet");
+	put_message(&b, "four");
+	send_frame(fd, DATA, END_STREAM, 1, b.data, b.n);
+	buf__fini(&b);
+	{
+		struct frame f;
+
+		assert_true(await(fd, DATA, 1, &f));
+		assert_int_equal(f.n, 12);
+		assert_memory_equal(f.data,
+				    "\0\0\0\0\1"
+				    "3"
+				    "\0\0\0\0\1"
+				    "4",
+				    12);
+	}
+	assert_over(fd, 1);
+	/* A problem ends it, whoever goes on. */
+	say(fd, 3, "bad");
+	assert_over(fd, 3);
+	assert_reset(fd, 3, NO_ERROR);
+	/* Half a message; none; and more than it may have. */
+	call(fd, 5, "/t.T/Talk");
+	send_frame(fd, DATA, END_STREAM, 5, "\0\0\0\0\5hel", 8);
+	assert_over(fd, 5);
+	call(fd, 7, "/t.T/Talk");
+	send_frame(fd, DATA, END_STREAM, 7, "", 0);
+	assert_over(fd, 7);
+	call(fd, 9, "/t.T/Talk");
+	send_frame(fd, DATA, 0, 9, "\0\0\0\0\145", 5);
+	assert_over(fd, 9);
+	assert_reset(fd, 9, NO_ERROR);
+	/* As a plain request it is none. */
+	ask(fd, 11, "POST", "/t.T/Talk", true);
+	assert_answer(fd, 11, "needs gRPC over HTTP/2");
+	close(fd);
+}
+
+/* Who asks and does not read is told to; what is there is sent before. */
+static void test_talk_unread(void **state)
+{
+	int fd = begin();
+	struct frame f = { .n = 0 };
+	uint32_t n = 0;
+
+	(void)state;
+	call(fd, 1, "/t.T/Talk");
+	for (int i = 0; i < 8; i++)
+		say(fd, 1, "long");
+	ask(fd, 3, "GET", "/quick", true);
+	assert_answer(fd, 3, "quick");
+	open_windows(fd, 1, 1 << 20);
+	while (next_frame(fd, &f) && !(f.id == 1 && f.type == HEADERS && f.flags & END_STREAM))
+		n += f.type == DATA && f.id == 1 ? f.n : 0;
+	assert_int_equal(f.id, 1);
+	assert_in_range(n, 100000, 2 * (256 << 10));
+	close(fd);
+}
+
+static void test_watch(void **state)
+{
+	int fd = begin();
+
+	(void)state;
+	call(fd, 1, "/t.T/Watch");
+	say(fd, 1, "");
+	assert_says(fd, 1, "first");
+	send_frame(fd, DATA, END_STREAM, 1, "", 0);
+	assert_says(fd, 1, "look");
+	/* It holds up nobody, and outlives what a body may take. */
+	ask(fd, 3, "GET", "/quick", true);
+	assert_answer(fd, 3, "quick");
+	assert_says(fd, 1, "look");
+	send_frame(fd, RST_STREAM, 0, 1, "\0\0\0\10", 4);
+	/* It takes one message, and needs it. */
+	call(fd, 5, "/t.T/Watch");
+	say(fd, 5, "");
+	assert_says(fd, 5, "first");
+	say(fd, 5, "");
+	assert_over(fd, 5);
+	call(fd, 7, "/t.T/Watch");
+	send_frame(fd, DATA, END_STREAM, 7, "", 0);
+	assert_over(fd, 7);
+	close(fd);
+}
+
 /* What runs is cancelled, its client hears of the end. */
 static void test_stop(void **state)
 {
@@ -573,12 +735,16 @@ static void test_stop(void **state)
 
 	(void)state;
 	served.n_cancelled = 0;
-	ask(fd, 1, "GET", "/slow", true);
+	call(fd, 3, "/t.T/Watch");
+	say(fd, 3, "");
+	assert_says(fd, 3, "first");
+	ask(fd, 5, "GET", "/slow", true);
 	listening_wait(&served.n_waiting, 1);
 	assert_int_equal(listener__stop(served.listener, clock__mono(&clock__system)), 0);
 	assert_int_equal(served.n_cancelled, 1);
 	assert_true(await(fd, GOAWAY, 0, &f));
-	assert_answer(fd, 1, "slow");
+	assert_over(fd, 3);
+	assert_answer(fd, 5, "slow");
 	close(fd);
 }
 
@@ -598,6 +764,9 @@ int main(void)
 		cmocka_unit_test(test_numbers),
 		cmocka_unit_test(test_slow),
 		cmocka_unit_test(test_half_a_preface),
+		cmocka_unit_test(test_talk),
+		cmocka_unit_test(test_talk_unread),
+		cmocka_unit_test(test_watch),
 		cmocka_unit_test(test_stop),
 	};
 

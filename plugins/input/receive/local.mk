@@ -4,6 +4,7 @@
 # receive_pure is all but the entry: unit tests and fuzz targets link it.
 receive_pure = \
 	plugins/input/receive/decima.c plugins/input/receive/decima.h \
+	plugins/input/receive/descriptors.h \
 	plugins/input/receive/desk.c plugins/input/receive/desk.h \
 	plugins/input/receive/form.c plugins/input/receive/form.h \
 	plugins/input/receive/ingest.c plugins/input/receive/ingest.h \

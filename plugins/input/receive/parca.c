@@ -6,6 +6,8 @@
  */
 #include "plugins/input/receive/parca.h"
 
+#include "plugins/input/receive/descriptors.h"
+
 static void answer(void *ctx, const struct dcm_request *q, struct dcm_reply *reply)
 {
 	struct dcm_decode how = { .format = "writeraw", .identity = DCM_IDENTITY_TIMED };
@@ -21,6 +23,8 @@ int parca__serve(struct desk *d, struct dcm_error *err)
 			.path = "/parca.profilestore.v1alpha1.ProfileStoreService/WriteRaw",
 			.doc = "takes a WriteRawRequest of Parca",
 			.answer = answer,
-			.grpc = 1 },
+			.grpc = 1,
+			.descriptors = descriptors_parca,
+			.n_descriptors = sizeof(descriptors_parca) },
 		err);
 }

@@ -11,6 +11,7 @@
 
 #include "core/base/buf.h"
 #include "core/base/str.h"
+#include "plugins/input/receive/descriptors.h"
 
 static const char *code_of(int status)
 {
@@ -72,6 +73,8 @@ int push__serve(struct desk *d, struct dcm_error *err)
 		.doc = "takes push.v1.PushRequest",
 		.answer = answer,
 		.grpc = 1,
+		.descriptors = descriptors_push,
+		.n_descriptors = sizeof(descriptors_push),
 	};
 
 	return desk__serve(d, endpoint, err);
