@@ -254,6 +254,8 @@ static int make_rules(struct daemon *d, const struct server_settings *s, struct 
 		.n_tokens = s->tokens.n,
 		.hosts = s->hosts.items,
 		.n_hosts = s->hosts.n,
+		.origins = s->cors_origins.items,
+		.n_origins = s->cors_origins.n,
 		.anonymous = access__anonymous(local, s->tokens.n > 0 || *s->tls.client_ca_file, s->insecure)
 	};
 	return 0;

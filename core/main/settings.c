@@ -12,6 +12,7 @@
 #include "core/base/url.h"
 #include "core/config/shared.h"
 #include "core/net/access.h"
+#include "core/net/cors.h"
 #include "core/net/sockets.h"
 
 static const char *const roles[] = { "read", "write", "admin", NULL };
@@ -111,6 +112,15 @@ static const struct dcm_option server_rows[] = {
 	  .offset = offsetof(struct server_settings, hosts),
 	  .doc = "Names by which browsers may call this server beside its addresses and localhost; "
 		 "others are refused (DNS rebinding)." },
+	{ .name = "cors_origins",
+	  .type = DCM_OPT_LIST,
+	  .element = DCM_OPT_STRING,
+	  .flags = DCM_OPT_RESTART | DCM_OPT_ONE_IS_LIST,
+	  .offset = offsetof(struct server_settings, cors_origins),
+	  .doc = "Origins of other sites, like https://apps.example.org, whose pages may call this "
+		 "server from a "
+		 "browser (CORS) and read its answers, with a token or as any caller without. "
+		 "None by default, and there is no sign for all." },
 	{ .name = "base_path",
 	  .type = DCM_OPT_STRING,
 	  .flags = DCM_OPT_RESTART,
@@ -451,6 +461,21 @@ static int check_hosts(const struct dcm_list *hosts, struct dcm_error *err)
 	return 0;
 }
 
+static int check_origins(const struct dcm_list *origins, struct dcm_error *err)
+{
+	const char *const *v = origins->items;
+
+	for (uint32_t i = 0; i < origins->n; i++)
+		if (v[i] && !cors__is_origin(v[i]))
+			return error__set(err, -EINVAL,
+					  "server.cors_origins[%u]: \"%.200s\" is no origin of "
+					  "pages; write it "
+					  "as browsers do, in lower case and without a path: "
+					  "https://apps.example.org",
+					  i, v[i]);
+	return 0;
+}
+
 /* The sentences show no token. */
 static int check_tokens(const struct dcm_list *tokens, struct dcm_error *err)
 {
@@ -576,6 +601,8 @@ static int check(const void *config, struct dcm_error *err)
 
 	if (r == 0)
 		r = check_hosts(&m->server.hosts, err);
+	if (r == 0)
+		r = check_origins(&m->server.cors_origins, err);
 	if (r == 0)
 		r = check_tokens(&m->server.tokens, err);
 	if (r == 0)

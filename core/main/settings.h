@@ -26,7 +26,8 @@ struct server_settings {
 	struct dcm_list listen; /* of const char * */
 	struct dcm_list tokens; /* of struct token_settings */
 	struct tls_settings tls;
-	struct dcm_list hosts; /* of const char * */
+	struct dcm_list hosts;	      /* of const char * */
+	struct dcm_list cors_origins; /* of const char * */
 	const char *base_path;
 	bool insecure;
 	int64_t max_connections;

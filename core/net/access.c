@@ -131,6 +131,14 @@ static bool same_site(const struct http_request *req)
 	return host.p && host.n == origin.n && strncasecmp(host.p, origin.p, host.n) == 0;
 }
 
+bool access__lists_origin(const struct access_rules *rules, struct dcm_str origin)
+{
+	for (uint32_t i = 0; i < rules->n_origins; i++)
+		if (origin.n > 0 && str__eq(origin, str__of(rules->origins[i])))
+			return true;
+	return false;
+}
+
 static enum http_role greater(enum http_role a, enum http_role b)
 {
 	return a > b ? a : b;
@@ -172,9 +180,12 @@ bool access__check(const struct access_rules *rules, const struct access_peer *p
 			STR_ARG(host));
 		return false;
 	}
-	if (changes && !same_site(req)) {
-		http_response__problem(
-			resp, 403, "a page of another site may not change anything here; send a token");
+	if (changes && !same_site(req) &&
+	    !access__lists_origin(rules, http_request__header(req, "origin"))) {
+		http_response__problem(resp, 403,
+				       "a page of another site may not change anything here; send "
+				       "a token, or name its "
+				       "origin in server.cors_origins");
 		return false;
 	}
 	req->role = greater(rules->anonymous, peer->role);

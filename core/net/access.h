@@ -9,7 +9,7 @@
  * wants to know who calls, also behind a proxy on loopback. A client's certificate has a role, too;
  * the greatest counts. Without a token, the Host header must name this machine (against DNS
  * rebinding; under TLS the certificate does) and a request that changes something must come from the
- * same site (against cross-site requests: browsers send certificates on their own).
+ * same site (against cross-site requests: browsers send certificates on their own), or one of `origins`.
  */
 #ifndef DECIMA_NET_ACCESS_H
 #define DECIMA_NET_ACCESS_H
@@ -28,6 +28,8 @@ struct access_rules {
 	uint32_t n_tokens;
 	const char *const *hosts; /* [n_hosts] further names that a Host header may carry */
 	uint32_t n_hosts;
+	const char *const *origins; /* [n_origins] of other sites whose pages may call: cors.h */
+	uint32_t n_origins;
 	enum http_role anonymous; /* of callers without a token, access__anonymous() */
 };
 
@@ -51,6 +53,9 @@ static inline enum http_role access__anonymous(bool local, bool has_tokens, bool
 {
 	return insecure || (local && !has_tokens) ? HTTP_ROLE_WRITE : HTTP_ROLE_NONE;
 }
+
+/* Is it one of rules->origins, to the letter? */
+bool access__lists_origin(const struct access_rules *rules, struct dcm_str origin);
 
 /* Can a Host header be this, once its port is off? For the names in access_rules.hosts. Any thread. */
 bool access__is_host(const char *name);

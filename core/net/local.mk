@@ -5,6 +5,7 @@ core_net_libnet_la_SOURCES = \
 	core/net/access.c core/net/access.h \
 	core/net/callers.c core/net/callers.h \
 	core/net/conns.c core/net/conns.h \
+	core/net/cors.c core/net/cors.h \
 	core/net/endpoints.c core/net/endpoints.h \
 	core/net/exchange.c core/net/exchange.h \
 	core/net/http.c core/net/http.h \

@@ -11,6 +11,7 @@
 
 #include "core/base/clock.h"
 #include "core/base/str.h"
+#include "core/net/cors.h"
 #include "core/net/talk.h"
 
 enum {
@@ -245,7 +246,8 @@ static bool begin_talk(struct requests *r, struct exchange *x)
 bool requests__head(struct requests *r, struct exchange *x, const struct access_peer *peer,
 		    struct dcm_str method)
 {
-	if (exchange__read_head(x, method) && cut_base(r, x) && take_form(x) &&
+	if (exchange__read_head(x, method) && cut_base(r, x) &&
+	    !cors__answers(r->o->rules, r->routes, &x->request, &x->response) && take_form(x) &&
 	    access__check(r->o->rules, peer, &x->request, &x->response) && begin_talk(r, x) &&
 	    admit_body(r, x)) {
 		if (x->talk)

@@ -7,13 +7,14 @@
 #include <unistd.h>
 
 #include "core/base/str.h"
-#include "core/net/access.h"
+#include "core/net/cors.h"
 
 static const struct access_token tokens[] = { { "reader", HTTP_ROLE_READ }, { "boss", HTTP_ROLE_ADMIN } };
 static const char *const hosts[] = { "profiles.example" };
 static const struct access_rules local = {
 	.tokens = tokens, .n_tokens = 2, .hosts = hosts, .n_hosts = 1, .anonymous = HTTP_ROLE_WRITE
 };
+static const char *const origins[] = { "https://apps.example" };
 static const struct access_rules remote = { .tokens = tokens, .n_tokens = 2, .anonymous = HTTP_ROLE_NONE };
 
 struct ask {
@@ -161,6 +162,58 @@ static void test_names_of_hosts(void **state)
 		assert_false(access__is_host(bad[i]));
 }
 
+static void test_named_origins(void **state)
+{
+	const struct access_rules named = { .origins = origins, .n_origins = 1, .anonymous = HTTP_ROLE_WRITE };
+	struct ask a = { .host = "localhost", .origin = "https://apps.example", .method = HTTP_POST };
+
+	(void)state;
+	assert_int_equal(check(&named, &tcp, a), -HTTP_ROLE_WRITE);
+	assert_int_equal(check(&local, &tcp, a), 403);
+	a.origin = "https://apps.example.evil";
+	assert_int_equal(check(&named, &tcp, a), 403);
+	a.origin = "http://apps.example";
+	assert_int_equal(check(&named, &tcp, a), 403);
+	a.origin = "";
+	assert_int_equal(check(&named, &tcp, a), 403);
+	/* It is no key to another name of ours. */
+	a = (struct ask){ .host = "rebound.example", .origin = "https://apps.example", .method = HTTP_POST };
+	assert_int_equal(check(&named, &tcp, a), 421);
+}
+
+/* What may stand in server.cors_origins is what a browser sends, and nothing that is many. */
+static void test_origins(void **state)
+{
+	static const char *const good[] = { "https://a.example", "http://localhost:8080",
+					    "http://[::1]:80",	 "https://[2001:db8::1]",
+					    "http://10.0.0.1",	 "http://x" };
+	static const char *const bad[] = { "",
+					   "*",
+					   "null",
+					   "https://",
+					   "https://a.example/",
+					   "a.example",
+					   "//a",
+					   "https://*.a.example",
+					   "https://A.example",
+					   "https://a:b",
+					   "https://a:",
+					   "https://u@a",
+					   "http://[]",
+					   "http://[::1",
+					   "http://[::1]x",
+					   "https://a:123456",
+					   "https://a b",
+					   "https://a\r\nx: y" };
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(good) / sizeof(good[0]); i++)
+		assert_true(cors__is_origin(good[i]));
+	for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++)
+		if (cors__is_origin(bad[i]))
+			fail_msg("\"%s\" is taken for an origin", bad[i]);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -172,6 +225,8 @@ int main(void)
 		cmocka_unit_test(test_loopback),
 		cmocka_unit_test(test_names_of_hosts),
 		cmocka_unit_test(test_anonymous),
+		cmocka_unit_test(test_named_origins),
+		cmocka_unit_test(test_origins),
 	};
 
 	return cmocka_run_group_tests_name("access", tests, NULL, NULL);
