@@ -5,12 +5,16 @@
 #include "core/net/access.h"
 
 #include <arpa/inet.h>
+#include <nettle/base64.h>
 #include <string.h>
 #include <strings.h>
 #include <unistd.h>
 
 #include "core/base/str.h"
 #include "core/base/url.h"
+
+/* Of a user and a password together. */
+enum { PASSWORD_ROOM = 4096 };
 
 /* "[::1]:80", "host:80", "host" to the host alone. */
 static struct dcm_str strip_port(struct dcm_str host)
@@ -94,15 +98,47 @@ static bool equal_secret(struct dcm_str given, const char *token)
 	return difference == 0 && n > 0;
 }
 
-/* HTTP_ROLE_NONE when there is no token, or none that is known. */
-static enum http_role role_of_token(const struct access_rules *rules, struct dcm_str header)
+static bool has_scheme(struct dcm_str header, struct dcm_str scheme)
 {
+	return header.n > scheme.n && strncasecmp(header.p, scheme.p, scheme.n) == 0 &&
+	       header.p[scheme.n] == ' ';
+}
+
+/* What stands behind the first colon of base64(USER:PASSWORD); empty when it is none, or longer than any token is. */
+static struct dcm_str password_of(struct dcm_str coded, uint8_t room[static PASSWORD_ROOM])
+{
+	struct base64_decode_ctx ctx;
+	size_t n = PASSWORD_ROOM;
+	const uint8_t *colon;
+
+	if (BASE64_DECODE_LENGTH(coded.n) > PASSWORD_ROOM)
+		return STR("");
+	base64_decode_init(&ctx);
+	if (!base64_decode_update(&ctx, &n, room, coded.n, coded.p) || !base64_decode_final(&ctx))
+		return STR("");
+	colon = memchr(room, ':', n);
+	if (!colon)
+		return STR("");
+	return (struct dcm_str){ (const char *)colon + 1, (uint32_t)(n - (size_t)(colon + 1 - room)) };
+}
+
+/* HTTP_ROLE_NONE when there is no token, or none that is known. */
+static enum http_role role_of_token(const struct access_rules *rules, struct dcm_str header,
+				    bool *ret_is_password)
+{
+	static const struct dcm_str bearer = STR("Bearer"), basic = STR("Basic");
+	uint8_t room[PASSWORD_ROOM];
 	struct dcm_str given;
 	enum http_role role = HTTP_ROLE_NONE;
 
-	if (header.n < 7 || strncasecmp(header.p, "Bearer ", 7) != 0)
+	*ret_is_password = has_scheme(header, basic);
+	if (*ret_is_password)
+		given = password_of((struct dcm_str){ header.p + basic.n + 1, header.n - basic.n - 1 },
+				    room);
+	else if (has_scheme(header, bearer))
+		given = (struct dcm_str){ header.p + bearer.n + 1, header.n - bearer.n - 1 };
+	else
 		return HTTP_ROLE_NONE;
-	given = (struct dcm_str){ header.p + 7, header.n - 7 };
 	for (uint32_t i = 0; i < rules->n_tokens; i++)
 		if (equal_secret(given, rules->tokens[i].token) && rules->tokens[i].role > role)
 			role = rules->tokens[i].role;
@@ -139,6 +175,22 @@ bool access__lists_origin(const struct access_rules *rules, struct dcm_str origi
 	return false;
 }
 
+/* May it change something, though a browser may have sent what shows who asks on its own? */
+static bool comes_from_ours(const struct access_rules *rules, const struct http_request *req,
+			    struct http_response *resp)
+{
+	bool changes = req->method != HTTP_GET && req->method != HTTP_HEAD && req->method != HTTP_OPTIONS;
+
+	if (!changes || same_site(req) ||
+	    access__lists_origin(rules, http_request__header(req, "origin")))
+		return true;
+	http_response__problem(resp, 403,
+			       "a page of another site may not change anything here; send a token "
+			       "(Authorization: Bearer TOKEN), or "
+			       "name its origin in server.cors_origins");
+	return false;
+}
+
 static enum http_role greater(enum http_role a, enum http_role b)
 {
 	return a > b ? a : b;
@@ -149,9 +201,9 @@ bool access__check(const struct access_rules *rules, const struct access_peer *p
 {
 	struct dcm_str authorization = http_request__header(req, "authorization");
 	struct dcm_str host = host_of(req);
-	bool changes = req->method != HTTP_GET && req->method != HTTP_HEAD && req->method != HTTP_OPTIONS;
+	bool is_password;
 
-	req->role = role_of_token(rules, authorization);
+	req->role = role_of_token(rules, authorization, &is_password);
 	if (peer->is_unix) {
 		bool ours = peer->uid == 0 || peer->uid == geteuid();
 
@@ -163,7 +215,7 @@ bool access__check(const struct access_rules *rules, const struct access_peer *p
 	}
 	if (req->role != HTTP_ROLE_NONE) {
 		req->role = greater(req->role, peer->role);
-		return true;
+		return !is_password || comes_from_ours(rules, req, resp);
 	}
 	if (authorization.p) {
 		http_response__header(resp, "WWW-Authenticate", "Bearer error=\"invalid_token\"");
@@ -180,14 +232,8 @@ bool access__check(const struct access_rules *rules, const struct access_peer *p
 			STR_ARG(host));
 		return false;
 	}
-	if (changes && !same_site(req) &&
-	    !access__lists_origin(rules, http_request__header(req, "origin"))) {
-		http_response__problem(resp, 403,
-				       "a page of another site may not change anything here; send "
-				       "a token, or name its "
-				       "origin in server.cors_origins");
+	if (!comes_from_ours(rules, req, resp))
 		return false;
-	}
 	req->role = greater(rules->anonymous, peer->role);
 	return true;
 }

@@ -3,13 +3,18 @@
  * core/net/access.h - who may do what: the one place that turns a connection and its headers into a
  * role
  *
+ * A token stands in "Authorization: Bearer TOKEN", or as the password of "Basic", whoever the user
+ * is (RFC 7617), for clients that know nothing else. Nobody is asked for the latter, or browsers would put up
+ * their dialogue.
+ *
  * Unix socket: root and the daemon's own user are admin (SO_PEERCRED), others have the anonymous
  * role. TCP: a bearer token's role, else the anonymous role, which is `write` when every address is
  * loopback and there are no tokens (or `insecure` says so), and `none` otherwise: who sets tokens
  * wants to know who calls, also behind a proxy on loopback. A client's certificate has a role, too;
  * the greatest counts. Without a token, the Host header must name this machine (against DNS
  * rebinding; under TLS the certificate does) and a request that changes something must come from the
- * same site (against cross-site requests: browsers send certificates on their own), or one of `origins`.
+ * same site (against cross-site requests: browsers send certificates on their own), or one of `origins`;
+ * so must one with a password, which browsers that have it from a URL send on their own, too.
  */
 #ifndef DECIMA_NET_ACCESS_H
 #define DECIMA_NET_ACCESS_H

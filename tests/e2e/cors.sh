@@ -74,6 +74,17 @@ expect cors.http_2 'access-control-allow-origin: http://apps.example' "$dir/head
 ask_for "$base/api/v1/status"
 expect cors.varies_without_one 'vary: origin' "$dir/head"
 
+# ---- a token as a password, for who knows nothing else ----
+ask_for -u any:letmein "$base/api/v1/status"
+expect cors.password ' 200' "$dir/head"
+ask_for -u letmein:any "$base/api/v1/status"
+expect cors.user_is_none ' 401' "$dir/head"
+lacks nobody_is_asked_for_a_password 'www-authenticate: basic'
+ask_for -u any:letmein -H 'Origin: http://evil.example' -X DELETE "$base/api/v1/queries/1"
+expect cors.password_of_another_site ' 403' "$dir/head"
+ask_for -u any:letmein -H 'Origin: http://apps.example' -X DELETE "$base/api/v1/queries/1"
+expect cors.password_of_a_named_site ' 404' "$dir/head"
+
 # ---- a real browser, at pages of a named and of an unnamed origin ----
 in_browser() {
 	browser=$(command -v chromium || true)

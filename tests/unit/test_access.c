@@ -4,6 +4,7 @@
  */
 #include "tests/unit/unit.h"
 
+#include <string.h>
 #include <unistd.h>
 
 #include "core/base/str.h"
@@ -162,6 +163,51 @@ static void test_names_of_hosts(void **state)
 		assert_false(access__is_host(bad[i]));
 }
 
+/* printf 'USER:PASSWORD' | base64 */
+static void test_passwords(void **state)
+{
+	char longest[6000] = "Basic ";
+	struct ask a = { .host = "a.b" };
+	static const struct {
+		const char *authorization;
+		int want;
+	} rows[] = {
+		{ "Basic eDpib3Nz", -HTTP_ROLE_ADMIN },		   /* x:boss */
+		{ "basic OnJlYWRlcg==", -HTTP_ROLE_READ },	   /* :reader */
+		{ "Basic dGVuYW50OnJlYWRlcg==", -HTTP_ROLE_READ }, /* tenant:reader */
+		{ "Basic Ym9zczo=", 401 },			   /* boss: */
+		{ "Basic Ym9zcw==", 401 },			   /* boss */
+		{ "Basic eDp5OmJvc3M=", 401 }, /* x:y:boss, whose password is y:boss */
+		{ "Basic eDpib3NzAA==", 401 }, /* with a NUL */
+		{ "Basic eDpib3N", 401 },
+		{ "Basic !!!!", 401 },
+		{ "Basic ", 401 },
+		{ "Basic", 401 },
+		{ "Basice DpiYXNz", 401 },
+	};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+		a.authorization = rows[i].authorization;
+		if (check(&remote, &tcp, a) != rows[i].want)
+			fail_msg("\"%s\" is not %d", a.authorization, rows[i].want);
+	}
+	memset(longest + 6, 'A', sizeof(longest) - 7);
+	a.authorization = longest;
+	assert_int_equal(check(&remote, &tcp, a), 401);
+	/* A browser may have it from a URL: it is no word of the page that asks. */
+	a = (struct ask){ .host = "a.b",
+			  .authorization = "Basic eDpib3Nz",
+			  .origin = "http://evil",
+			  .method = HTTP_POST };
+	assert_int_equal(check(&remote, &tcp, a), 403);
+	a.origin = "http://a.b";
+	assert_int_equal(check(&remote, &tcp, a), -HTTP_ROLE_ADMIN);
+	a.authorization = "Bearer boss";
+	a.origin = "http://evil";
+	assert_int_equal(check(&remote, &tcp, a), -HTTP_ROLE_ADMIN);
+}
+
 static void test_named_origins(void **state)
 {
 	const struct access_rules named = { .origins = origins, .n_origins = 1, .anonymous = HTTP_ROLE_WRITE };
@@ -225,6 +271,7 @@ int main(void)
 		cmocka_unit_test(test_loopback),
 		cmocka_unit_test(test_names_of_hosts),
 		cmocka_unit_test(test_anonymous),
+		cmocka_unit_test(test_passwords),
 		cmocka_unit_test(test_named_origins),
 		cmocka_unit_test(test_origins),
 	};
