@@ -3,6 +3,7 @@
 nobase_dist_doc_DATA = README.md ARCHITECTURE.md NEWS.md LICENSE conf/decima.yaml conf/scraper.yaml conf/agent.yaml conf/server.yaml include/decima/plugin.h \
 	docs/API.md \
 	docs/FORMATS.md \
+	docs/FROM_PARCA.md \
 	docs/HOWTO_ADD_INPUT.md \
 	docs/HOWTO_ADD_OPTION.md \
 	docs/HOWTO_ADD_OUTPUT.md \

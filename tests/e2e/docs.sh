@@ -104,6 +104,27 @@ pages() {
 }
 verdict "cases of PAGES.md" "$(pages)"
 
+# flags: each key that FROM_PARCA.md names is one of what `decima generate conf` writes, and each row has a flag and a word for "-"
+flags() {
+	# Keys with those above them: what stands below another is further in, as a comment or set.
+	awk '/^ *#?[a-z][a-z0-9_]*:/ {
+		match($0, /^ */)
+		depth = RLENGTH / 2
+		key = $0
+		sub(/^ *#?/, "", key)
+		sub(/:.*/, "", key)
+		path[depth] = depth ? path[depth - 1] "." key : key
+		print path[depth]
+	}' conf/decima.yaml conf/agent.yaml conf/server.yaml conf/scraper.yaml | sort -u >"$dir/keys"
+	sed -n 's/^| `--[^|]* | \([^|]*\) | [^|]*|$/\1/p' docs/FROM_PARCA.md | sort -u >"$dir/named"
+	[ "$(grep -c . "$dir/named")" -ge 30 ] || echo "hardly any keys"
+	grep -vx -e - "$dir/named" | tr -d '`' | sort -u | comm -23 - "$dir/keys" | sed 's/^/no key /'
+	grep '^| `--' docs/FROM_PARCA.md | grep -vE '^\| `--[a-z0-9-]+`(, `--[a-z0-9-]+`)* \| (`[a-z0-9_.]+` \|.*|- \| .+) \|$' | sed 's/^/odd row: /'
+	sed 's/^## /\n&/' docs/FROM_PARCA.md | awk 'BEGIN { RS = "\n## " } { n = split($0, word, /`/); delete seen
+		for (i = 2; i <= n; i += 2) if (word[i] ~ /^--[a-z]/ && seen[word[i]]++) print "twice: " word[i] }' | grep -v -e '--set'
+}
+verdict "keys of FROM_PARCA.md" "$(flags)"
+
 # --- a daemon, and the plugins of the HOWTOs in it
 
 PKG_CONFIG_SYSROOT_DIR=$destdir
