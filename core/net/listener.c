@@ -27,6 +27,8 @@
 #define SECOND INT64_C(1000000000)
 #define MIB    ((size_t)1 << 20)
 
+/* A machine that is no more says nothing: one that only watches is asked whether it is there. */
+enum { KEEP_IDLE_S = 60, KEEP_STEP_S = 15, KEEP_STEPS = 4 };
 enum { TICK_MS = 200, WAITING_TICK_MS = 2000, ACCEPTS_A_TURN = 64, UNIX_CONNECTIONS = 16 };
 
 /* What the loop's thread is asked to do, and says that it has done. */
@@ -96,10 +98,15 @@ static struct access_peer peer_of(const struct listener *l, const struct sockets
 static void take(struct listener *l, const struct sockets_one *s, int fd)
 {
 	struct access_peer peer = peer_of(l, s, fd);
-	int on = 1;
+	int on = 1, idle_s = KEEP_IDLE_S, step_s = KEEP_STEP_S, steps = KEEP_STEPS;
 
-	if (!s->path[0])
+	if (!s->path[0]) {
 		setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &on, sizeof(on));
+		setsockopt(fd, SOL_SOCKET, SO_KEEPALIVE, &on, sizeof(on));
+		setsockopt(fd, IPPROTO_TCP, TCP_KEEPIDLE, &idle_s, sizeof(idle_s));
+		setsockopt(fd, IPPROTO_TCP, TCP_KEEPINTVL, &step_s, sizeof(step_s));
+		setsockopt(fd, IPPROTO_TCP, TCP_KEEPCNT, &steps, sizeof(steps));
+	}
 	callers__take(&l->callers, fd, &peer, peer.is_tls);
 }
 

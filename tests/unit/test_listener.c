@@ -721,6 +721,45 @@ static void test_refusals(void **state)
 }
 
 /* How often the accepter looks goes by what the busiest connection is at. */
+/* Is the server's end of that connection (proc(5), /proc/net/tcp) waiting to ask for its client, as timer 2? */
+static bool is_kept_alive(uint16_t client_port)
+{
+	FILE *f = fopen("/proc/self/net/tcp", "re");
+	char line[512];
+	bool kept = false;
+
+	assert_non_null(f);
+	while (fgets(line, sizeof(line), f)) {
+		unsigned local, remote, state, timer;
+
+		if (sscanf(line, "%*u: %*8x:%4x %*8x:%4x %2x %*8x:%*8x %2x:", &local, &remote,
+			   &state, &timer) != 4)
+			continue;
+		kept = kept ||
+		       (local == served.port && remote == client_port && state == 1 && timer == 2);
+	}
+	fclose(f);
+	return kept;
+}
+
+/* Who only watches has nothing to send: a machine that is no more would be watching for ever. */
+static void test_clients_are_asked_whether_they_are_there(void **state)
+{
+	struct sockaddr_in ours;
+	socklen_t n = sizeof(ours);
+	bool kept = false;
+	int fd = listening_connect();
+
+	(void)state;
+	assert_int_equal(getsockname(fd, (struct sockaddr *)&ours, &n), 0);
+	for (int i = 0; i < 100 && !kept; i++) {
+		kept = is_kept_alive(ntohs(ours.sin_port));
+		poll(NULL, 0, 20);
+	}
+	assert_true(kept);
+	close(fd);
+}
+
 static void test_load(void **state)
 {
 	static const enum conn_phase busy[] = { CONN_BODY, CONN_WORK, CONN_ANSWER };
@@ -785,6 +824,7 @@ int main(void)
 		cmocka_unit_test(test_departure_after_half_close),
 		cmocka_unit_test(test_half_close_of_a_unix_socket),
 		cmocka_unit_test(test_refusals),
+		cmocka_unit_test(test_clients_are_asked_whether_they_are_there),
 		cmocka_unit_test(test_load),
 		cmocka_unit_test_teardown(test_stop_with_question, start_again),
 		cmocka_unit_test(test_stop_with_a_handler_that_hangs),
