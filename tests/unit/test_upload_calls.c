@@ -4,6 +4,7 @@
  */
 #include "tests/unit/unit.h"
 
+#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
@@ -33,6 +34,7 @@ struct service {
 	int status;
 	struct buf body;
 	char upload_id[UPLOADS_ID];
+	uint64_t n_left; /* bytes of the last stream's file */
 };
 
 static void open_service(struct service *v, struct symbols *s)
@@ -183,6 +185,14 @@ static void put_file(struct buf *b, int fd)
 	free(piece);
 }
 
+static uint64_t size_of(int fd)
+{
+	struct stat st;
+
+	assert_int_equal(fstat(fd, &st), 0);
+	return (uint64_t)st.st_size;
+}
+
 /* Sends it as the body of Upload. */
 static void stream(struct service *v, struct buf *b)
 {
@@ -191,6 +201,7 @@ static void stream(struct service *v, struct buf *b)
 	assert_int_equal(b->error, 0);
 	assert_int_equal(fd__write_all(file.fd, b->data, b->n), 0);
 	call(v, "Upload", NULL, &file);
+	v->n_left = size_of(file.fd);
 	close(file.fd);
 	buf__fini(b);
 }
@@ -204,14 +215,6 @@ static void mark(struct service *v, const char *build_id, const char *id, unsign
 	pb__put_varint(&b, 3, type);
 	call(v, "MarkUploadFinished", &b, NULL);
 	buf__fini(&b);
-}
-
-static uint64_t size_of(int fd)
-{
-	struct stat st;
-
-	assert_int_equal(fstat(fd, &st), 0);
-	return (uint64_t)st.st_size;
 }
 
 /* Initiate and Upload of a file that is what it says. */
@@ -242,6 +245,7 @@ static void test_a_file_is_taken_and_names(void **state)
 	assert_true(should(&v, &q, "First time we see this Build ID"));
 	upload(&v, &q, whole);
 	assert_answer(&v, 200, kept.build_id);
+	assert_int_equal(v.n_left, size_of(whole));
 	mark(&v, q.build_id, v.upload_id, 0);
 	assert_answer(&v, 200, "");
 	assert_int_equal(v.body.n, 0);
@@ -353,6 +357,38 @@ static void test_one_at_a_time(void **state)
 	mark(&v, "abce", v.upload_id, 0);
 	assert_answer(&v, 404, "no upload");
 	close_service(&v);
+}
+
+/* As two that ask at once meet, each of which was told before that it may. */
+static void test_two_at_once(void **state)
+{
+	const struct uploads_key key = { STR("abcd"), 0 };
+	struct uploads_claim claim = { .key = key, .hash = STR("a"), .bytes = 7 };
+	struct clock clock = clock__fake(1, 1);
+	struct uploads *u = uploads__new(&clock);
+	char first[UPLOADS_ID], second[UPLOADS_ID];
+	struct uploads_terms terms;
+
+	(void)state;
+	assert_int_equal(uploads__begin(u, &claim, first), 0);
+	assert_int_equal(uploads__begin(u, &claim, second), -EBUSY);
+	assert_int_equal(uploads__open(u, &key, str__of(second), &terms), -EINVAL);
+	assert_int_equal(uploads__open(u, &key, str__of(first), &terms), 0);
+	assert_int_equal(terms.bytes, 7);
+	assert_int_equal(uploads__open(u, &key, str__of(first), &terms), -EALREADY);
+	/* The disk was full: it may be sent again. */
+	uploads__close(u, str__of(first), UPLOADS_TRY_AGAIN);
+	assert_int_equal(uploads__open(u, &key, str__of(first), &terms), 0);
+	claim.force = true;
+	assert_int_equal(uploads__begin(u, &claim, second), 0);
+	uploads__close(u, str__of(first), UPLOADS_TAKEN);
+	assert_int_equal(uploads__finish(u, &key, str__of(second)), -EAGAIN);
+	assert_int_equal(uploads__open(u, &key, str__of(second), &terms), 0);
+	uploads__close(u, str__of(second), UPLOADS_TAKEN);
+	assert_int_equal(uploads__open(u, &key, str__of(second), &terms), -EALREADY);
+	assert_int_equal(uploads__finish(u, &key, str__of(second)), 0);
+	assert_int_equal(uploads__finish(u, &key, str__of(second)), 0);
+	uploads__free(u);
 }
 
 static void test_what_is_not_wanted(void **state)
@@ -532,6 +568,7 @@ int main(void)
 		cmocka_unit_test_setup(test_more_is_wanted_of_what_has_no_lines, kept__new_dir),
 		cmocka_unit_test_setup(test_force_takes_the_role_admin, kept__new_dir),
 		cmocka_unit_test_setup(test_one_at_a_time, kept__new_dir),
+		cmocka_unit_test(test_two_at_once),
 		cmocka_unit_test_setup(test_what_is_not_wanted, kept__new_dir),
 		cmocka_unit_test_setup(test_hostile_streams, kept__new_dir),
 		cmocka_unit_test_setup(test_files_that_are_no_use, kept__new_dir),
