@@ -15,7 +15,15 @@
 #include "core/base/mem.h"
 #include "core/base/str.h"
 
-enum step { STEP_FREE, STEP_BEGUN, STEP_OPEN, STEP_TAKEN, STEP_FINISHED, STEP_REFUSED };
+enum step {
+	STEP_FREE,
+	STEP_BEGUN,
+	STEP_OPEN,
+	STEP_FAILED,
+	STEP_TAKEN,
+	STEP_FINISHED,
+	STEP_REFUSED
+};
 
 struct entry {
 	enum step step;
@@ -63,7 +71,8 @@ static bool is_under_way(const struct entry *e)
 
 static bool is_stale(const struct uploads *u, const struct entry *e)
 {
-	return is_under_way(e) && clock__mono(u->clock) - e->begun_ns > UPLOADS_STALE_NS;
+	return e->step == STEP_FAILED ||
+	       (is_under_way(e) && clock__mono(u->clock) - e->begun_ns > UPLOADS_STALE_NS);
 }
 
 /* NULL: nothing is known of it. */
@@ -175,7 +184,7 @@ int uploads__open(struct uploads *u, const struct uploads_key *key, struct dcm_s
 
 	pthread_mutex_lock(&u->lock);
 	r = find_by_id(u, key, id, &e);
-	if (r == 0 && e->step != STEP_BEGUN)
+	if (r == 0 && e->step != STEP_BEGUN && e->step != STEP_FAILED)
 		r = -EALREADY;
 	if (r == 0) {
 		e->step = STEP_OPEN;
@@ -188,7 +197,7 @@ int uploads__open(struct uploads *u, const struct uploads_key *key, struct dcm_s
 void uploads__close(struct uploads *u, struct dcm_str id, enum uploads_outcome outcome)
 {
 	static const enum step steps[] = {
-		[UPLOADS_TAKEN] = STEP_TAKEN, [UPLOADS_USELESS] = STEP_REFUSED, [UPLOADS_TRY_AGAIN] = STEP_BEGUN
+		[UPLOADS_TAKEN] = STEP_TAKEN, [UPLOADS_USELESS] = STEP_REFUSED, [UPLOADS_TRY_AGAIN] = STEP_FAILED
 	};
 
 	pthread_mutex_lock(&u->lock);

@@ -34,7 +34,7 @@ struct uploads_key {
 enum uploads_state {
 	UPLOADS_NONE,
 	UPLOADS_UNDER_WAY,
-	UPLOADS_STALE,
+	UPLOADS_STALE, /* or what came was not taken, and may come again */
 	UPLOADS_FINISHED,
 	UPLOADS_REFUSED /* what came was of no use */
 };
@@ -68,7 +68,7 @@ int uploads__open(struct uploads *u, const struct uploads_key *key, struct dcm_s
 enum uploads_outcome {
 	UPLOADS_TAKEN,
 	UPLOADS_USELESS,  /* the same bytes will be refused again */
-	UPLOADS_TRY_AGAIN /* as if they had not come */
+	UPLOADS_TRY_AGAIN /* as if they had not come; it may be begun anew, too */
 };
 /* Does nothing when another upload has taken its place. */
 void uploads__close(struct uploads *u, struct dcm_str id, enum uploads_outcome outcome);

@@ -368,6 +368,7 @@ static void test_two_at_once(void **state)
 	struct uploads *u = uploads__new(&clock);
 	char first[UPLOADS_ID], second[UPLOADS_ID];
 	struct uploads_terms terms;
+	bool is_same;
 
 	(void)state;
 	assert_int_equal(uploads__begin(u, &claim, first), 0);
@@ -378,6 +379,7 @@ static void test_two_at_once(void **state)
 	assert_int_equal(uploads__open(u, &key, str__of(first), &terms), -EALREADY);
 	/* The disk was full: it may be sent again. */
 	uploads__close(u, str__of(first), UPLOADS_TRY_AGAIN);
+	assert_int_equal(uploads__look(u, &key, STR("b"), &is_same), UPLOADS_STALE);
 	assert_int_equal(uploads__open(u, &key, str__of(first), &terms), 0);
 	claim.force = true;
 	assert_int_equal(uploads__begin(u, &claim, second), 0);
