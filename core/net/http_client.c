@@ -122,39 +122,47 @@ static void set_callbacks(CURL *curl, const struct http_call *call)
 	}
 }
 
-/* Headers of ours, which say something about the answer. */
+/* Headers of ours, and gRPC's, which say something about the answer; some stand behind it. */
 static void take_headers(CURL *curl, struct http_response *ret)
 {
 	struct curl_header *h = NULL;
 
-	while ((h = curl_easy_nextheader(curl, CURLH_HEADER, -1, h)))
-		if (strncasecmp(h->name, "Decima-", 7) == 0)
+	while ((h = curl_easy_nextheader(curl, CURLH_HEADER | CURLH_TRAILER, -1, h)))
+		if (strncasecmp(h->name, "Decima-", 7) == 0 || strncasecmp(h->name, "grpc-", 5) == 0)
 			http_response__header(ret, h->name, "%s", h->value);
+}
+
+/* Appends a line of both when there is a value. */
+static int add_header(struct curl_slist **list, const char *name, const char *value)
+{
+	struct buf line = { 0 };
+	struct curl_slist *all;
+
+	if (!value)
+		return 0;
+	buf__printf(&line, "%s%s", name, value);
+	all = line.error ? NULL : curl_slist_append(*list, (const char *)line.data);
+	buf__fini(&line);
+	*list = all ? all : *list;
+	return all ? 0 : -ENOMEM;
 }
 
 /* Those of the request; *ret is NULL when it needs none. */
 static int make_headers(const struct http_call *call, struct curl_slist **ret)
 {
-	struct curl_slist *first = NULL, *all;
-	struct buf auth = { 0 };
-	int r = 0;
+	const char *type = call->content_type ? call->content_type
+			   : call->file	      ? "application/octet-stream"
+					      : NULL;
+	struct curl_slist *all = NULL;
 
-	if (call->file) {
-		first = curl_slist_append(NULL, "Content-Type: application/octet-stream");
-		r = first ? 0 : -ENOMEM;
+	if (add_header(&all, "Content-Type: ", type) < 0 ||
+	    add_header(&all, "Authorization: Bearer ", call->bearer) < 0 ||
+	    add_header(&all, "TE: ", call->http2 ? "trailers" : NULL) < 0) {
+		curl_slist_free_all(all);
+		return -ENOMEM;
 	}
-	if (call->bearer && r == 0) {
-		buf__printf(&auth, "Authorization: Bearer %s", call->bearer);
-		all = auth.error ? NULL : curl_slist_append(first, (const char *)auth.data);
-		r = all ? 0 : -ENOMEM;
-		first = all ? all : first;
-		buf__fini(&auth);
-	}
-	if (r < 0)
-		curl_slist_free_all(first);
-	else
-		*ret = first;
-	return r;
+	*ret = all;
+	return 0;
 }
 
 static int perform(CURL *curl, const struct http_call *call, struct http_response *ret,
@@ -178,6 +186,11 @@ static int perform(CURL *curl, const struct http_call *call, struct http_respons
 		send_file(curl, &sending);
 	else
 		set_method(curl, call);
+	if (call->http2)
+		curl_easy_setopt(curl, CURLOPT_HTTP_VERSION,
+				 strncasecmp(call->url, "https:", 6) == 0
+					 ? (long)CURL_HTTP_VERSION_2TLS
+					 : (long)CURL_HTTP_VERSION_2_PRIOR_KNOWLEDGE);
 	if (call->ca_file)
 		curl_easy_setopt(curl, CURLOPT_CAINFO, call->ca_file);
 	if (call->insecure) {

@@ -19,6 +19,8 @@ struct http_call {
 	const char *remedy; /* what to say when nobody listens; NULL: that decima may not run there */
 	const char *body;   /* [n_body] */
 	size_t n_body;
+	const char *content_type; /* of either; NULL: no particular one */
+	bool http2; /* and nothing else, from the first byte on where there is no TLS */
 	const struct http_file *file; /* instead of the body, from its start; borrowed; or NULL */
 	int64_t timeout_ns;	      /* of the whole call */
 	size_t max_bytes;	      /* of the answer */
