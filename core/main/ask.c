@@ -99,56 +99,61 @@ static int check_url(const char *base, struct dcm_error *err)
 			  "\"%s\" names no host; write http://HOST:PORT or unix:/PATH", base);
 }
 
-static int over_http(const struct args *a, enum http_method method, const struct ask *q,
-		     int64_t timeout_ns, struct http_response *ret, struct dcm_error *err)
+int ask__server(const struct args *a, struct ask_server *ret, struct dcm_error *err)
 {
 	const char *env = getenv("DECIMA_URL");
 	const char *base = args__get(a, "url", env && *env ? env : "http://127.0.0.1:7070");
 	const char *ca = getenv("DECIMA_CA_FILE");
-	struct buf url = { 0 }, token = { 0 };
-	int r;
+	size_t n = strlen(base);
+	int r = check_url(base, err);
 
-	r = check_url(base, err);
+	*ret = (struct ask_server){ .ca_file = args__get(a, "ca-file", ca && *ca ? ca : NULL) };
 	if (r == 0)
-		r = read_token(a, &token, err);
-	if (r == 0) {
-		size_t n = strlen(base);
+		r = read_token(a, &ret->token, err);
+	if (r < 0)
+		return r;
+	while (n > 0 && base[n - 1] == '/')
+		n--;
+	buf__append(&ret->url, base, n);
+	buf__text(&ret->url, strncmp(base, "unix:", 5) == 0 ? ":" : "");
+	return ret->url.error ? error__nomem(err) : 0;
+}
 
-		while (n > 0 && base[n - 1] == '/')
-			n--;
-		buf__append(&url, base, n);
-		if (strncmp(base, "unix:", 5) == 0)
-			buf__byte(&url, ':');
-		buf__text(&url, (const char *)q->target.data);
-		r = url.error;
+void ask_server__fini(struct ask_server *s)
+{
+	buf__fini(&s->url);
+	buf__fini(&s->token);
+}
+
+static int over_http(const struct args *a, enum http_method method, const struct ask *q,
+		     int64_t timeout_ns, struct http_response *ret, struct dcm_error *err)
+{
+	struct ask_server server = { 0 };
+	int r = ask__server(a, &server, err);
+
+	if (r == 0) {
+		buf__text(&server.url, (const char *)q->target.data);
+		r = server.url.error ? error__nomem(err) : 0;
 	}
 	if (r == 0)
-		r = http_client__call(
-			&(struct http_call){ .method = method,
-					     .url = (const char *)url.data,
-					     .bearer = (const char *)token.data,
-					     .ca_file = args__get(a, "ca-file", ca && *ca ? ca : NULL),
-					     .file = q->file,
-					     .sent = q->sent,
-					     .ctx = q->sent_ctx,
-					     .timeout_ns = timeout_ns,
-					     .max_bytes = MAX_ANSWER_BYTES },
-			ret, err);
-	buf__fini(&url);
-	buf__fini(&token);
+		r = http_client__call(&(struct http_call){ .method = method,
+							   .url = (const char *)server.url.data,
+							   .bearer = (const char *)server.token.data,
+							   .ca_file = server.ca_file,
+							   .timeout_ns = timeout_ns,
+							   .max_bytes = MAX_ANSWER_BYTES },
+				      ret, err);
+	ask_server__fini(&server);
 	return r;
 }
 
 /* A sentence about a parameter that an option made ("max_rows: ...") names the option instead. */
-static void print_detail(const struct args *a, const struct ask *q, const char *detail)
+static void print_detail(const struct args *a, const char *detail)
 {
 	size_t n = strspn(detail, "abcdefghijklmnopqrstuvwxyz_");
 	char name[32] = "";
 
-	/* Over what is shown of the progress. */
-	if (q->sent)
-		fputs("\r\033[K", stderr);
-	fprintf(stderr, "decima %s: %s%s", a->verb->name, q->about ? q->about : "", q->about ? ": " : "");
+	fprintf(stderr, "decima %s: ", a->verb->name);
 	for (size_t i = 0; detail[n] == ':' && n < sizeof(name) && i < n; i++)
 		name[i] = detail[i] == '_' ? '-' : detail[i];
 	if (name[0] && args__has(a, name))
@@ -158,7 +163,7 @@ static void print_detail(const struct args *a, const struct ask *q, const char *
 }
 
 /* The problem's detail, or what else came, on stderr. */
-static void print_problem(const struct args *a, const struct ask *q, const struct http_response *r)
+static void print_problem(const struct args *a, const struct http_response *r)
 {
 	json_t *problem = json_loadb((const char *)r->body.data, r->body.n, 0, NULL);
 	const char *detail = json_string_value(json_object_get(problem, "detail"));
@@ -174,15 +179,23 @@ static void print_problem(const struct args *a, const struct ask *q, const struc
 				 : "--token-file FILE sends one");
 		detail = other;
 	}
-	print_detail(a, q, detail ? detail : other);
+	print_detail(a, detail ? detail : other);
 	json_decref(problem);
+}
+
+int ask__timeout(const struct args *a, const char *otherwise, int64_t *ret_ns, struct dcm_error *err)
+{
+	const char *timeout = args__get(a, "timeout", otherwise);
+
+	if (units__parse_duration(str__of(timeout), ret_ns) == 0 && *ret_ns > 0)
+		return 0;
+	return error__set(err, -EINVAL, "--timeout: \"%s\" is no duration; write it like 30s", timeout);
 }
 
 static int ask(const struct args *a, enum http_method method, struct ask *q, struct http_response *ret)
 {
 	struct dcm_error err = DCM_ERROR_INIT;
 	const char *data = q->data ? q->data : args__get(a, "data", NULL);
-	const char *timeout = args__get(a, "timeout", q->timeout ? q->timeout : "60s");
 	int64_t timeout_ns = 0;
 	int r = q->target.error;
 
@@ -190,9 +203,8 @@ static int ask(const struct args *a, enum http_method method, struct ask *q, str
 		r = error__set(&err, -EINVAL, "--url and the directory %s exclude each other", data);
 	else if (q->data && args__has(a, "data"))
 		r = error__set(&err, -EINVAL, "--data and the directory %s exclude each other", q->data);
-	else if (units__parse_duration(str__of(timeout), &timeout_ns) < 0 || timeout_ns <= 0)
-		r = error__set(&err, -EINVAL, "--timeout: \"%s\" is no duration; write it like 30s",
-			       timeout);
+	else if (ask__timeout(a, "60s", &timeout_ns, &err) < 0)
+		r = -EINVAL;
 	else if (r == 0 && data)
 		r = offline__call(data, method, (const char *)q->target.data, timeout_ns, ret, &err);
 	else if (r == 0)
@@ -201,12 +213,12 @@ static int ask(const struct args *a, enum http_method method, struct ask *q, str
 		error__nomem(&err);
 	buf__fini(&q->target);
 	if (r < 0) {
-		print_detail(a, q, err.text);
+		print_detail(a, err.text);
 		return r == -EINVAL ? EXIT_USAGE : EXIT_NO;
 	}
 	if (ret->status >= 200 && ret->status < 300)
 		return EXIT_DONE;
-	print_problem(a, q, ret);
+	print_problem(a, ret);
 	return ret->status == 400 ? EXIT_USAGE : EXIT_NO;
 }
 

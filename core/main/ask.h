@@ -12,17 +12,23 @@
 /* --url, --data, --token-file, --ca-file, --timeout: the options of every verb that asks. */
 extern const struct args_option ask__options[];
 
+/* The daemon that --url, --token-file and --ca-file name, for other questions than these. */
+struct ask_server {
+	struct buf url;	     /* NUL-terminated; a path is appended to it as it is */
+	struct buf token;    /* likewise; data is NULL when there is none */
+	const char *ca_file; /* lives as long as the arguments; or NULL */
+};
+/* To be freed in any case. -EINVAL: the options are wrong; or of the token's file. */
+int ask__server(const struct args *a, struct ask_server *ret, struct dcm_error *err);
+void ask_server__fini(struct ask_server *s);
+/* --timeout; -EINVAL: it is no duration. */
+int ask__timeout(const struct args *a, const char *otherwise, int64_t *ret_ns, struct dcm_error *err);
+
 /* A URL's path and query under construction. */
 struct ask {
 	struct buf target;
 	bool has_params;
 	const char *data; /* directory of a store that an operand names, instead of --data; or NULL */
-	/* Of a POST; each may be NULL. */
-	const struct http_file *file;	     /* its body */
-	void (*sent)(void *ctx, uint64_t n); /* told at intervals how much of that has left */
-	void *sent_ctx;
-	const char *about;   /* what a sentence that tells a failure begins with */
-	const char *timeout; /* without --timeout; NULL: 60s */
 };
 
 /* PATH must be clean already; params are percent-encoded. A NULL value adds nothing. */

@@ -19,12 +19,11 @@
 #include "core/base/cleanup.h"
 #include "core/base/error.h"
 #include "core/base/fd.h"
-#include "core/base/mem.h"
+#include "core/main/reduced.h"
 #include "core/main/verbs.h"
 #include "core/symbolize/debuginfo.h"
 #include "core/symbolize/elf.h"
 #include "core/symbolize/extract.h"
-#include "core/symbolize/keeper.h"
 
 static bool is_directory(const char *path)
 {
@@ -67,25 +66,12 @@ static int place_of(int fd, const char *from, const char *to, char ret[static PA
 	return 0;
 }
 
-/* What a stripped program exports, it names without this; -ENODATA, as when nothing is left at all. */
-static int require_names(int out, struct dcm_error *err)
-{
-	CLEANUP(mem__freep) struct debuginfo_facts *facts = NEW(struct debuginfo_facts);
-	int r = facts ? debuginfo__facts(out, facts) : -ENOMEM;
-
-	if (r == 0 && !keeper__tells(facts))
-		return error__set(
-			err, -ENODATA,
-			"nothing in it names an address: it is stripped; give the file with "
-			"symbols, or its separate debuginfo");
-	return r < 0 ? error__sys(err, r, "the reduced file cannot be read") : 0;
-}
-
 /* Writes beside `to` and renames. */
 static int write_reduced(int fd, const char *to, struct extract_report *ret, struct dcm_error *err)
 {
 	char beside[PATH_MAX];
 	mode_t mask = umask(0);
+	bool functions, lines;
 	int r;
 
 	umask(mask);
@@ -96,7 +82,7 @@ static int write_reduced(int fd, const char *to, struct extract_report *ret, str
 		return error__sys(err, -errno, "%s: cannot be made", to);
 	r = extract__file(fd, out, EXTRACT_SMALL, ret, err);
 	if (r == 0)
-		r = require_names(out, err);
+		r = reduced__tells(out, &functions, &lines, err);
 	if (r == 0 && (fchmod(out, 0666 & ~mask) < 0 || rename(beside, to) < 0))
 		r = error__sys(err, -errno, "%s: cannot be put in its place", to);
 	if (r < 0)

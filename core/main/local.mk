@@ -11,9 +11,11 @@ decima_SOURCES = \
 	core/main/conf_text.c core/main/conf_text.h \
 	core/main/convert_verb.c \
 	core/main/daemon.c core/main/daemon.h \
+	core/main/debuginfo_send.c core/main/debuginfo_send.h \
 	core/main/debuginfo_upload.c \
 	core/main/debuginfo_verb.c \
 	core/main/debuginfod.c core/main/debuginfod.h \
+	core/main/elf_walk.c core/main/elf_walk.h \
 	core/main/foreign.c core/main/foreign.h \
 	core/main/frames_workers.c core/main/frames_workers.h \
 	core/main/generate.c core/main/generate.h \
@@ -27,6 +29,7 @@ decima_SOURCES = \
 	core/main/plugins_verb.c \
 	core/main/query_verbs.c core/main/query_verbs.h \
 	core/main/record_verb.c \
+	core/main/reduced.c core/main/reduced.h \
 	core/main/run_verb.c \
 	core/main/separate.c core/main/separate.h \
 	core/main/services.c core/main/services.h \

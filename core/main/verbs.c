@@ -92,6 +92,7 @@ static const struct args_option upload_options[] = {
 	  "PEM file of the authorities to trust, for https:// (default $DECIMA_CA_FILE, else the "
 	  "system's)" },
 	{ "timeout", 0, ARGS_TEXT, "D", NULL, false, "give up on a file after this long (default 10m)" },
+	{ "parallel", 0, ARGS_TEXT, "N", NULL, false, "how many files go at once, 1 to 16 (default 4)" },
 	{ "replace", 0, ARGS_FLAG, NULL, NULL, false,
 	  "in the place of another file of the same build id, whatever that tells" },
 	{ 0 },
@@ -216,15 +217,15 @@ const struct args_verb verbs[] = {
 	  "and addr2line as the file did.",
 	  verb__debuginfo_extract },
 	{ "debuginfo upload", "FILE..", 1, -1, false, OPTIONS(upload_options, query_verbs__format),
-	  "send programs, libraries or separate debuginfo to a daemon, which names addresses by "
+	  "send programs, libraries or separate debuginfo to a server, which names addresses by "
 	  "them",
-	  "Each is reduced first, as `decima debuginfo extract` does it, and told by its build id; "
-	  "a "
-	  "line says what became of it: stored, known (what is kept says the same) or replaced. "
-	  "Profiles that are stored already have the names from then on. A daemon that keeps "
-	  "another file of the build id, which tells as much or more, refuses: --replace, which "
-	  "takes the role admin, has it replaced all the same. Exits 1 when a file could not be "
-	  "sent or was refused; the others are sent.",
+	  "The server, Decima's or Parca's, is asked by build id first: what it has is not sent. "
+	  "The others are reduced, as `decima debuginfo extract` does it, and sent by gRPC; a line "
+	  "says what became of each: stored, known or replaced. In directories all that is ELF is "
+	  "looked at, and what has no build id or names nothing passed over. Profiles that are "
+	  "stored already have the names from then on. What a server keeps it keeps: --replace "
+	  "sends all the same, and has it replaced, which Decima lets the role admin do. Exits 1 "
+	  "when a file could not be sent or was refused; the others are sent.",
 	  verb__debuginfo_upload },
 	{ "generate", "KIND [FILE]", 1, 2, false, OPTIONS(plugin_options),
 	  "print the manual (man: decima(1), man5: decima.yaml(5)), or FILE with every option as a "

@@ -104,27 +104,28 @@ fi
 send names
 expect_status upload_status 0 $?
 expect upload_line "names: build id $id: stored, functions (" out
-send names whole
-expect_status upload_again 0 $?
-expect upload_known "names: build id $id: known" out
-expect upload_lines "whole: build id $id: stored, functions and lines (" out
-send forged bare whole nowhere object.o
+send --parallel 1 names forged bare nowhere object.o anonymous whole
 expect_status upload_some_refused 1 $?
 expect upload_says_conflict "forged: another file is kept of build id $id, which names its addresses otherwise" err
 expect upload_says_stripped "bare: nothing in it names an address" err
 expect upload_says_nowhere "nowhere: cannot be read" err
 expect upload_says_object "object.o: neither a program nor a library" err
-expect upload_does_the_rest "whole: build id $id: known" out
+expect upload_says_anonymous "anonymous: it has no build id" err
+expect upload_known "names: build id $id: known, nothing sent" out
+expect upload_does_the_rest "whole: build id $id: stored, functions and lines (" out
+send names whole bare
+expect_status upload_again 0 $?
+expect upload_asks_first "bare: build id $id: known, nothing sent" out
 send forged --replace
 expect_status upload_replace_needs_admin 1 $?
-expect upload_replace_says_so "forged: replacing debuginfo needs the role admin" err
+expect upload_replace_says_so "forged: another file is kept of build id $id, which names its addresses otherwise; it stays unless an administrator" err
 "$decima" debuginfo upload --url "unix:$dir/sock" --replace forged >out 2>err
 expect_status upload_replaced 0 $?
 expect upload_says_replaced "forged: build id $id: replaced, functions (" out
 "$decima" debuginfo upload --url "unix:$dir/sock" --replace --format json whole nowhere >out 2>err
 expect_status upload_json_status 1 $?
-expect upload_json "{\"files\":[{\"build_id\":\"$id\",\"result\":\"replaced\",\"functions\":true,\"lines\":true," out
-expect upload_json_refused '{"file":"nowhere","result":"refused"}' out
+expect upload_json "{\"files\":[{\"file\":\"whole\",\"build_id\":\"$id\",\"result\":\"replaced\",\"functions\":true,\"lines\":true,\"bytes\":" out
+expect upload_json_refused '{"file":"nowhere","result":"refused","reason":"cannot be read: No such file or directory"}' out
 "$decima" debuginfo upload >out 2>err
 expect_status upload_usage 2 $?
 "$decima" debuginfo upload --url "http://127.0.0.1:1" whole >out 2>err
@@ -135,6 +136,26 @@ expect_status upload_bad_timeout 2 $?
 if [ "$(counter 'total{result="replaced"}')" = 2 ] && [ "$(counter 'total{result="stored"}')" = 2 ]; then ok upload_counts; else
 	not_ok upload_counts "$(get /metrics | grep uploads)"
 fi
+
+# --- directories: what is ELF in them, each once, several at a time
+
+mkdir -p tree/deeper/of/it
+for name in one two three four five six; do build "$name" && mv "$name" tree/deeper; done
+cp tree/deeper/one tree/deeper/of/it/again
+cp bare tree/deeper/of/stripped
+objcopy --strip-all tree/deeper/two tree/bare
+cp object.o "$top_srcdir/README.md" tree
+ln -s ../../.. tree/deeper/up
+mkfifo tree/pipe
+send tree
+expect_status upload_tree 0 $?
+tail -n 1 out >sums
+case $(cat sums) in "6 sent, "*" 0 not taken, "*" passed over") ok upload_tree_sums ;; *) not_ok upload_tree_sums "$(cat sums err)" ;; esac
+if [ "$(grep -c ': stored, functions and lines' out)" = 6 ]; then ok upload_tree_lines; else not_ok upload_tree_lines "$(tr '\n' '|' <out)"; fi
+send tree --parallel 16
+expect upload_tree_again "0 sent, 9 known, 0 not taken, 1 passed over" out
+send --parallel 17 tree
+expect_status upload_bad_parallel 2 $?
 daemon_stop
 
 # --- old profiles get their names at once
