@@ -85,6 +85,7 @@ cat >"$dir/want" <<LIST
 grpc.health.v1.Health
 grpc.reflection.v1.ServerReflection
 grpc.reflection.v1alpha.ServerReflection
+opentelemetry.proto.collector.profiles.v1development.ProfilesService
 parca.debuginfo.v1alpha1.DebuginfoService
 parca.profilestore.v1alpha1.ProfileStoreService
 push.v1.PusherService
@@ -98,6 +99,11 @@ reflect "$at" describe grpc.health.v1.HealthCheckResponse.ServingStatus
 expect grpc.describe_nested 'SERVICE_UNKNOWN = 3;' "$dir/answer"
 reflect "$at" describe push.v1.PusherService.Push
 expect grpc.describe_method 'rpc Push ( .push.v1.PushRequest ) returns ( .push.v1.PushResponse );' "$dir/answer"
+# In a file that this one's imports import.
+reflect "$at" describe opentelemetry.proto.common.v1.AnyValue
+expect grpc.describe_imported 'oneof value {' "$dir/answer"
+reflect -d '{}' "$at" opentelemetry.proto.collector.profiles.v1development.ProfilesService/Export
+expect_status grpc.call_with_imports 0 $?
 reflect "$at" describe push.v1.PushRequests
 expect grpc.describe_nothing 'Symbol not found: push.v1.PushRequests' "$dir/err"
 reflect "$at" grpc.health.v1.Health/Check

@@ -141,6 +141,27 @@ daemon_stop
 
 # ---- the modules write what is in tests/data ----
 go_modules otlp.modules -mod=mod || exit 0
+
+# What proto/ says, and server reflection repeats, is what the module of that version has, field by field.
+fields() {
+	mkdir -p "$dir/fields"
+	cp "$top_srcdir/tests/programs/otlp_fields/main.go" "$dir/fields/"
+	cp "$top_srcdir/tests/programs/otlp/1.10.mod" "$dir/fields/go.mod"
+	if ! command -v protoc >/dev/null; then
+		skip otlp.proto "protoc is not installed; apt-get install protobuf-compiler"
+	elif ! (cd "$dir/fields" && timeout 120 go mod tidy && timeout 300 go build -o fields .) >"$dir/err" 2>&1; then
+		skip otlp.proto "the module cannot be fetched or built: $(tail -n 1 "$dir/err")"
+	else
+		protoc -I "$top_srcdir/proto" --include_imports --descriptor_set_out="$dir/set" \
+			opentelemetry/proto/collector/profiles/v1development/profiles_service.proto
+		"$dir/fields/fields" >"$dir/want"
+		"$dir/fields/fields" "$dir/set" >"$dir/got"
+		if [ -s "$dir/want" ] && cmp -s "$dir/want" "$dir/got"; then ok otlp.proto; else
+			not_ok otlp.proto "$(diff "$dir/want" "$dir/got" | sed -n 2p)"
+		fi
+	fi
+}
+fields
 for version in 1.5 1.7 1.8 1.9 1.10 1.11; do
 	mkdir -p "$dir/$version"
 	cp "$top_srcdir/tests/programs/otlp/main.go" "$dir/$version/"

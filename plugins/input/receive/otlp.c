@@ -9,6 +9,7 @@
 #include <stdio.h>
 
 #include "core/base/str.h"
+#include "plugins/input/receive/descriptors.h"
 
 /* ---- the messages that are sent ---- */
 
@@ -248,6 +249,8 @@ int otlp__serve(struct desk *d, struct dcm_error *err)
 			.doc = "takes OTLP profiles: ExportProfilesServiceRequest",
 			.answer = doors[i].answer,
 			.grpc = doors[i].is_grpc,
+			.descriptors = doors[i].is_grpc ? descriptors_otlp : NULL,
+			.n_descriptors = doors[i].is_grpc ? sizeof(descriptors_otlp) : 0,
 		};
 
 		r = desk__serve(d, endpoint, err);
