@@ -14,7 +14,7 @@
 #include "core/base/hash.h"
 #include "core/base/le.h"
 #include "plugins/storage/local/log_file.h"
-#include "plugins/storage/local/wal.h"
+#include "core/disk/wal.h"
 #include "tests/storage/sim_disk.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);

@@ -9,7 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "plugins/storage/local/replay.h"
+#include "core/disk/replay.h"
 #include "tests/storage/ledger.h"
 
 enum { LIVES = 6, STEPS_MAX = 24, CALLS_MAX = 160, KINDS = 16 };

@@ -2,7 +2,7 @@
 /*
  * tests/storage/sim_disk.h - a disk in memory that keeps what was promised and no more
  *
- * A vfs (plugins/storage/local/vfs.h) with two states: what programs see, and what would be there
+ * A vfs (core/disk/vfs.h) with two states: what programs see, and what would be there
  * after a power cut. Between the two stand, for each file, the writes that were not synced, and the
  * changes of names that were not.
  *
@@ -27,7 +27,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "plugins/storage/local/vfs.h"
+#include "core/disk/vfs.h"
 #include "tests/unit/random.h"
 
 enum sim_model { SIM_PREFIX, SIM_SUBSET };

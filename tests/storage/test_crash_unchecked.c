@@ -19,7 +19,7 @@ static uint64_t no_check(const void *p, size_t n, uint64_t seed)
 }
 
 #define hash__bytes no_check
-#include "plugins/storage/local/frames.c" /* the deviation is the line above */
+#include "core/disk/frames.c" /* the deviation is the line above */
 #undef hash__bytes
 
 #include "tests/storage/crash_check.h"

@@ -16,7 +16,7 @@
 #include "plugins/storage/local/inspect.h"
 #include "plugins/storage/local/reader.h"
 #include "plugins/storage/local/removal.h"
-#include "plugins/storage/local/replay.h"
+#include "core/disk/replay.h"
 #include "plugins/storage/local/upkeep.h"
 #include "tests/storage/store_bench.h"
 #include "tests/unit/random_batch.h"

@@ -27,7 +27,7 @@
 #include "plugins/storage/local/commit.h"
 #include "plugins/storage/local/era_record.h"
 #include "plugins/storage/local/log_file.h"
-#include "plugins/storage/local/numbered.h"
+#include "core/disk/numbered.h"
 #include "tests/storage/block_rows.h"
 #include "tests/storage/sim_disk.h"
 #include "tests/unit/paths.h"

@@ -8,7 +8,7 @@
 
 #include "core/base/hash.h"
 #include "core/base/le.h"
-#include "plugins/storage/local/frames.h"
+#include "core/disk/frames.h"
 #include "tests/unit/failmalloc.h"
 #include "tests/unit/random.h"
 #include "tests/unit/unit.h"

@@ -11,7 +11,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "plugins/storage/local/replay.h"
+#include "core/disk/replay.h"
 #include "tests/storage/sim_disk.h"
 #include "tests/unit/failmalloc.h"
 #include "tests/unit/unit.h"

@@ -13,7 +13,7 @@
 #include "plugins/storage/local/block_layout.h"
 #include "plugins/storage/local/expire.h"
 #include "plugins/storage/local/inspect.h"
-#include "plugins/storage/local/numbered.h"
+#include "core/disk/numbered.h"
 #include "plugins/storage/local/quarantine.h"
 #include "plugins/storage/local/removal.h"
 #include "plugins/storage/local/rework.h"

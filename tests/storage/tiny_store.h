@@ -13,7 +13,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "plugins/storage/local/vfs.h"
+#include "core/disk/vfs.h"
 
 /* Deviations from the order that the store itself makes; bits above those of sim_disk.h. */
 enum {

@@ -10,7 +10,7 @@
 
 #include "core/base/error.h"
 #include "plugins/storage/local/commit.h"
-#include "plugins/storage/local/numbered.h"
+#include "core/disk/numbered.h"
 
 /* Bytes in one write: few calls, and little memory. */
 enum { PIECE_BYTES = 1 << 20 };

@@ -16,7 +16,7 @@
 
 #include "plugins/storage/local/block.h"
 #include "plugins/storage/local/manifest.h"
-#include "plugins/storage/local/vfs.h"
+#include "core/disk/vfs.h"
 
 #define QUARANTINE_DIR "quarantine"
 

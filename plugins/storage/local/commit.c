@@ -17,7 +17,7 @@
 
 #include "core/base/error.h"
 #include "core/base/mem.h"
-#include "plugins/storage/local/numbered.h"
+#include "core/disk/numbered.h"
 
 struct commit {
 	struct vfs *vfs;

@@ -49,8 +49,8 @@
 #include <decima/plugin.h>
 
 #include "plugins/storage/local/manifest.h"
-#include "plugins/storage/local/vfs.h"
-#include "plugins/storage/local/wal.h"
+#include "core/disk/vfs.h"
+#include "core/disk/wal.h"
 
 #define BLOCKS_DIR "blocks"
 #define ERAS_DIR   "eras"

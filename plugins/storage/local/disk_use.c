@@ -8,7 +8,7 @@
 #include <stdio.h>
 
 #include "plugins/storage/local/commit.h"
-#include "plugins/storage/local/numbered.h"
+#include "core/disk/numbered.h"
 
 struct sum {
 	struct vfs *vfs;

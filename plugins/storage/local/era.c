@@ -15,7 +15,7 @@
 #include "core/base/mem.h"
 #include "plugins/storage/local/commit.h"
 #include "plugins/storage/local/era_record.h"
-#include "plugins/storage/local/numbered.h"
+#include "core/disk/numbered.h"
 
 const char *era__path(char to[static ERA_PATH_BYTES], uint32_t number)
 {

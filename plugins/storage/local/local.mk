@@ -23,7 +23,6 @@ plugins_storage_local_liblocal_la_SOURCES = \
 	plugins/storage/local/expire.c plugins/storage/local/expire.h \
 	plugins/storage/local/extras.c plugins/storage/local/extras.h \
 	plugins/storage/local/filters.c plugins/storage/local/filters.h \
-	plugins/storage/local/frames.c plugins/storage/local/frames.h \
 	plugins/storage/local/head.c plugins/storage/local/head.h \
 	plugins/storage/local/hidden.c plugins/storage/local/hidden.h \
 	plugins/storage/local/inspect.c plugins/storage/local/inspect.h \
@@ -33,7 +32,6 @@ plugins_storage_local_liblocal_la_SOURCES = \
 	plugins/storage/local/log_file.c plugins/storage/local/log_file.h \
 	plugins/storage/local/losses.c plugins/storage/local/losses.h \
 	plugins/storage/local/manifest.c plugins/storage/local/manifest.h \
-	plugins/storage/local/numbered.c plugins/storage/local/numbered.h \
 	plugins/storage/local/pfor.c plugins/storage/local/pfor.h \
 	plugins/storage/local/prefix.c plugins/storage/local/prefix.h \
 	plugins/storage/local/quarantine.c plugins/storage/local/quarantine.h \
@@ -41,7 +39,6 @@ plugins_storage_local_liblocal_la_SOURCES = \
 	plugins/storage/local/reader.c plugins/storage/local/reader.h \
 	plugins/storage/local/removal.c plugins/storage/local/removal.h \
 	plugins/storage/local/removal_find.c plugins/storage/local/removal_find.h \
-	plugins/storage/local/replay.c plugins/storage/local/replay.h \
 	plugins/storage/local/retain.c plugins/storage/local/retain.h \
 	plugins/storage/local/rework.c plugins/storage/local/rework.h \
 	plugins/storage/local/rewrite.c plugins/storage/local/rewrite.h \
@@ -52,13 +49,10 @@ plugins_storage_local_liblocal_la_SOURCES = \
 	plugins/storage/local/store.c plugins/storage/local/store.h \
 	plugins/storage/local/store_write.c \
 	plugins/storage/local/tend.c plugins/storage/local/tend.h \
-	plugins/storage/local/upkeep.c plugins/storage/local/upkeep.h \
-	plugins/storage/local/vfs.c plugins/storage/local/vfs.h \
-	plugins/storage/local/vfs_posix.c \
-	plugins/storage/local/wal.c plugins/storage/local/wal.h
+	plugins/storage/local/upkeep.c plugins/storage/local/upkeep.h
 plugins_storage_local_liblocal_la_CFLAGS = $(AM_CFLAGS) $(CONVERSION_CFLAGS) $(ZSTD_CFLAGS)
 
-LOCAL_STORE_LA = plugins/storage/local/liblocal.la $(STORAGE_ANSWER_LA) $(ZSTD_LIBS)
+LOCAL_STORE_LA = plugins/storage/local/liblocal.la $(DISK_LA) $(STORAGE_ANSWER_LA) $(ZSTD_LIBS)
 
 if PLUGIN_STORAGE_LOCAL
 pkglib_LTLIBRARIES += plugins/storage_local.la

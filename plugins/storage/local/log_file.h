@@ -21,8 +21,8 @@
 
 #include <decima/plugin.h>
 
-#include "plugins/storage/local/replay.h"
-#include "plugins/storage/local/vfs.h"
+#include "core/disk/replay.h"
+#include "core/disk/vfs.h"
 
 #define LOG_FILE_MAX_BYTES ((size_t)2 << 30)
 

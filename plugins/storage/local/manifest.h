@@ -24,7 +24,7 @@
 
 #include "core/base/buf.h"
 #include "core/base/vec.h"
-#include "plugins/storage/local/vfs.h"
+#include "core/disk/vfs.h"
 
 #define MANIFEST_PATH	   "MANIFEST"
 #define MANIFEST_TMP_PATH  "MANIFEST.tmp"

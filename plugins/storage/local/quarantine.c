@@ -11,7 +11,7 @@
 #include "core/base/error.h"
 #include "plugins/storage/local/age.h"
 #include "plugins/storage/local/block_file.h"
-#include "plugins/storage/local/numbered.h"
+#include "core/disk/numbered.h"
 
 enum { PATH_BYTES = sizeof(QUARANTINE_DIR) + 26 };
 

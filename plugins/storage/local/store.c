@@ -15,7 +15,7 @@
 #include "plugins/storage/local/age.h"
 #include "plugins/storage/local/eras.h"
 #include "plugins/storage/local/extras.h"
-#include "plugins/storage/local/numbered.h"
+#include "core/disk/numbered.h"
 #include "plugins/storage/local/quarantine.h"
 
 struct era *store__find_era(const struct store *s, uint32_t number)

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * plugins/storage/local/vfs_posix.c - the real file system
+ * core/disk/vfs_posix.c - the real file system
  *
  * Every path is opened relative to a descriptor of the directory, so a store that is renamed while
  * it runs goes on. The lock around that descriptor is for revive() alone, which swaps it. Links are
  * followed nowhere below the directory (O_NOFOLLOW): nobody but the store has business there.
  * mkdir, rename and the like are single system calls; loops are vfs.c's.
  */
-#include "plugins/storage/local/vfs.h"
+#include "core/disk/vfs.h"
 
 #include <errno.h>
 #include <dirent.h>

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * plugins/storage/local/vfs.c - calls to a file system that go on after -EINTR and short counts
+ * core/disk/vfs.c - calls to a file system that go on after -EINTR and short counts
  *
  * Interruptions are borne a number of times and then reported: a call that is always interrupted
  * must end. No state; as thread-safe as the table underneath.
  */
-#include "plugins/storage/local/vfs.h"
+#include "core/disk/vfs.h"
 
 #include <errno.h>
 

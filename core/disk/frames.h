@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * plugins/storage/local/frames.h - what an append-only log is made of: a head, then frames that
+ * core/disk/frames.h - what an append-only log is made of: a head, then frames that
  * prove themselves
  *
  * Pure functions over bytes in memory; files are the business of wal.h (segments) and log_file.h
@@ -19,8 +19,8 @@
  * of the file's `align`: with the size of a sector, or of a page, no later write touches a sector
  * that has promised bytes.
  */
-#ifndef DECIMA_STORAGE_LOCAL_FRAMES_H
-#define DECIMA_STORAGE_LOCAL_FRAMES_H
+#ifndef DECIMA_DISK_FRAMES_H
+#define DECIMA_DISK_FRAMES_H
 
 #include <stdbool.h>
 #include <stddef.h>

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * plugins/storage/local/numbered.h - names of the store's files: twenty digits and a suffix
+ * core/disk/numbered.h - names of files that are counted: twenty digits and a suffix
  */
-#ifndef DECIMA_STORAGE_LOCAL_NUMBERED_H
-#define DECIMA_STORAGE_LOCAL_NUMBERED_H
+#ifndef DECIMA_DISK_NUMBERED_H
+#define DECIMA_DISK_NUMBERED_H
 
 #include <stddef.h>
 #include <stdint.h>

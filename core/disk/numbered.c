@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * plugins/storage/local/numbered.c - names of the store's files: twenty digits and a suffix
+ * core/disk/numbered.c - names of the store's files: twenty digits and a suffix
  */
-#include "plugins/storage/local/numbered.h"
+#include "core/disk/numbered.h"
 
 #include <inttypes.h>
 #include <stdio.h>

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * plugins/storage/local/vfs.h - every call that the store makes to a file system, as one table
+ * core/disk/vfs.h - every call to a file system by those whose files outlive a power cut, as one table
  *
- * The store reaches its files through here alone, so that a simulated disk can stand under it: one
+ * The local store and the spools reach their files through here alone, so that a simulated disk can stand under it: one
  * that loses what was not synced, and fails the call that a test wants. vfs_posix.c is the real
  * one, tests/storage/sim_disk.c the other.
  *
@@ -23,8 +23,8 @@
  *  - After sync() failed, what was written before is lost or not, and no later sync() of that file
  *    tells. So a file whose sync failed is never synced again; its bytes are written to another.
  */
-#ifndef DECIMA_STORAGE_LOCAL_VFS_H
-#define DECIMA_STORAGE_LOCAL_VFS_H
+#ifndef DECIMA_DISK_VFS_H
+#define DECIMA_DISK_VFS_H
 
 #include <stddef.h>
 #include <stdint.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * plugins/storage/local/replay.h - what the segments of a write-ahead log say after whatever
+ * core/disk/replay.h - what the segments of a write-ahead log say after whatever
  * happened to them
  *
  * scan() reads every segment and notes its valid frames; each() hands them over in the order of
@@ -19,8 +19,8 @@
  *
  * Reading changes nothing, so a reader may do it beside the daemon that writes. Single-threaded.
  */
-#ifndef DECIMA_STORAGE_LOCAL_REPLAY_H
-#define DECIMA_STORAGE_LOCAL_REPLAY_H
+#ifndef DECIMA_DISK_REPLAY_H
+#define DECIMA_DISK_REPLAY_H
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -29,8 +29,8 @@
 
 #include "core/base/buf.h"
 #include "core/base/vec.h"
-#include "plugins/storage/local/frames.h"
-#include "plugins/storage/local/vfs.h"
+#include "core/disk/frames.h"
+#include "core/disk/vfs.h"
 
 #define WAL_DIR	 "wal"
 #define WAL_KIND 1u /* in frames_head */

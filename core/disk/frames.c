@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * plugins/storage/local/frames.c - writes, checks and finds frames
+ * core/disk/frames.c - writes, checks and finds frames
  *
  * The walk costs time linear in the file: what is no frame is looked at in steps of 8 bytes, of
  * which only those that begin with the magic are hashed, and of payloads that do not verify no more
  * than a few times the file. No state, any thread.
  */
-#include "plugins/storage/local/frames.h"
+#include "core/disk/frames.h"
 
 #include <assert.h>
 #include <errno.h>

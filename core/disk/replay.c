@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * plugins/storage/local/replay.c - reads segments, sorts out which of their frames count, hands
+ * core/disk/replay.c - reads segments, sorts out which of their frames count, hands
  * them over
  *
  * One segment is in memory at a time. Frames are found while scanning and read again when they are
  * handed over, almost always from the segment that is loaded; what a second reading yields is
  * checked again, since a disk may answer differently.
  */
-#include "plugins/storage/local/replay.h"
+#include "core/disk/replay.h"
 
 #include <errno.h>
 #include <inttypes.h>
@@ -16,7 +16,7 @@
 #include <string.h>
 
 #include "core/base/error.h"
-#include "plugins/storage/local/numbered.h"
+#include "core/disk/numbered.h"
 
 #define SUFFIX ".wal"
 

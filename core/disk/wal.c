@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * plugins/storage/local/wal.c - the write-ahead log
+ * core/disk/wal.c - the write-ahead log
  *
  * Two buffers: `pending` takes frames under the lock; the leader swaps it with `flying`, which is
  * its own while it is the leader, and stays full when the disk refuses it. So a group exists in
@@ -12,7 +12,7 @@
  *
  * Segments are numbered upwards and made with O_EXCL: a number is used once.
  */
-#include "plugins/storage/local/wal.h"
+#include "core/disk/wal.h"
 
 #include <assert.h>
 #include <errno.h>

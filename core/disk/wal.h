@@ -1,6 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * plugins/storage/local/wal.h - the write-ahead log: what was acknowledged and is in no block yet
+ * core/disk/wal.h - the write-ahead log: what was acknowledged and lies nowhere else yet
+ *
+ * The local store's, until its blocks have it, and that of spools, until the other side has it. In the
+ * words below it is the store's: what is sealed is what the owner needs no more.
  *
  * Segments wal/NUMBER.wal of frames (frames.h), preallocated, so that a full disk shows when a
  * segment is made and not in the middle of one. A frame is the caller's: a type and opaque bytes.
@@ -40,15 +43,15 @@
  * append never waits for the disk. `report` is called by whatever thread met the event, without a
  * lock held.
  */
-#ifndef DECIMA_STORAGE_LOCAL_WAL_H
-#define DECIMA_STORAGE_LOCAL_WAL_H
+#ifndef DECIMA_DISK_WAL_H
+#define DECIMA_DISK_WAL_H
 
 #include <stdint.h>
 
 #include <decima/plugin.h>
 
-#include "plugins/storage/local/replay.h"
-#include "plugins/storage/local/vfs.h"
+#include "core/disk/replay.h"
+#include "core/disk/vfs.h"
 
 struct wal_options {
 	uint64_t segment_bytes; /* of a segment; one is larger when a group alone is. 64 MiB is good */
