@@ -160,6 +160,15 @@ static void queue_as_json(void *ctx, const struct pipeline_view *v)
 			    v->queue->n_out, v->queue->n_out_rows, v->queue->n_retries);
 		field(l->out, "trouble", v->writer->trouble);
 	}
+	if (v->spooler)
+		buf__printf(l->out,
+			    ",\"spool\":{\"open\":%s,\"bytes\":%" PRIu64 ",\"batches\":%" PRIu64
+			    ",\"rows\":%" PRIu64 ",\"oldest_ms\":%" PRId64 ",\"set_aside\":%" PRIu64
+			    ",\"set_aside_bytes\":%" PRIu64 "}",
+			    v->spooler->is_open ? "true" : "false", v->spooler->spool.bytes,
+			    v->spooler->spool.n_batches, v->spooler->spool.n_rows,
+			    v->spooler->spool.oldest_real_ns / 1000000, v->spooler->spool.n_aside,
+			    v->spooler->spool.aside_bytes);
 	buf__byte(l->out, '}');
 }
 
@@ -171,9 +180,10 @@ static void queue_as_text(void *ctx, const struct pipeline_view *v)
 					 number(l, v->queue->n_in),
 					 number(l, v->queue->n_out),
 					 number(l, v->queue->n_lost_batches),
+					 v->spooler ? number(l, v->spooler->spool.n_batches) : STR("-"),
 					 str__of(v->writer ? v->writer->trouble : "") };
 
-	add_row(l, cells, 6);
+	add_row(l, cells, 7);
 }
 
 static bool is_loss(const struct stats_view *v)
@@ -215,13 +225,14 @@ static void loss_as_text(void *ctx, const struct stats_view *v)
 static void pipeline_as_text(struct api *a, struct listing *l, struct http_response *resp)
 {
 	static const char *const queues[] = { "QUEUE",	     "BYTES",	     "BATCHES IN",
-					      "BATCHES OUT", "BATCHES LOST", "TROUBLE" };
+					      "BATCHES OUT", "BATCHES LOST", "IN SPOOL",
+					      "TROUBLE" };
 	static const char *const losses[] = { "LOST BY", "REASON", LOST_ROWS };
 
 	instances_as_text(a, l, resp);
 	buf__byte(l->out, '\n');
 	pipeline__each(a->c.pipeline, queue_as_text, l);
-	write_table(l, queues, 6, 1u << 1 | 1u << 2 | 1u << 3 | 1u << 4);
+	write_table(l, queues, 7, 1u << 1 | 1u << 2 | 1u << 3 | 1u << 4 | 1u << 5);
 	stats__each(a->c.stats, loss_as_text, l);
 	if (l->n == 0)
 		return;

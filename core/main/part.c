@@ -120,11 +120,38 @@ static bool has_destination(const struct part *p)
 	return p->kind == DCM_STORAGE || (p->kind == DCM_OUTPUT && p->plugin->output.write);
 }
 
+/* Where its spool is; "": it has none. */
+static int place_spool(const struct part *p, const struct part_env *env, char ret[static 4096],
+		       struct dcm_error *err)
+{
+	const struct destination_options *o = p->destination_options;
+	bool is_remote = p->plugin->info.caps & DCM_CAP_REMOTE;
+	const char *root = env->services->data_root;
+	int n;
+
+	ret[0] = '\0';
+	if (env->one_shot || o->spool == SPOOL_OFF || (o->spool == SPOOL_AUTO && !is_remote))
+		return 0;
+	if (o->spool_path && o->spool_path[0])
+		n = snprintf(ret, 4096, "%s", o->spool_path);
+	else if (root)
+		n = snprintf(ret, 4096, "%s/%s/spool", root, p->name);
+	else if (o->spool == SPOOL_AUTO)
+		return 0;
+	else
+		return error__set(
+			err, -ENOENT, "spool: there is no data directory for it; give --data DIR, or a spool_path");
+	return n < 4096 ? 0 : error__set(err, -ENAMETOOLONG, "spool: the path is longer than 4095 bytes");
+}
+
 static int describe_destination(struct part *p, const struct part_env *env,
 				struct destination_config *ret, struct dcm_error *err)
 {
 	const struct destination_options *o = p->destination_options;
+	int r = place_spool(p, env, p->spool_directory, err);
 
+	if (r < 0)
+		return r;
 	*ret = (struct destination_config){
 		.name = p->name,
 		.storage = p->kind == DCM_STORAGE ? &p->plugin->storage : NULL,
@@ -139,6 +166,11 @@ static int describe_destination(struct part *p, const struct part_env *env,
 		.max_bytes = (uint64_t)o->max_bytes,
 		.write_timeout_ns = o->write_timeout_ns,
 		.give_up_ns = o->give_up_ns,
+		.n_refusals = (uint32_t)o->refusals,
+		.spool = { .directory = p->spool_directory,
+			   .max_bytes = (uint64_t)o->spool_max_bytes,
+			   .max_age_ns = o->spool_age_ns,
+			   .bytes_per_s = (uint64_t)o->spool_rate },
 		.trouble = on_trouble,
 		.trouble_ctx = p,
 	};
@@ -164,7 +196,7 @@ static int connect_destination(struct part *p, const struct part_env *env, struc
 
 	if (r == 0)
 		r = describe_destination(p, env, &c, err);
-	return r < 0 ? r : pipeline__connect(env->pipeline, p->destination, &c, err);
+	return r < 0 ? r : destination__connect(p->destination, &c, err);
 }
 
 static int hang_on(struct part *p, const struct part_env *env, struct dcm_error *err)
@@ -214,7 +246,7 @@ void part__stand_by(struct part *p, const struct part_env *env, bool will_be_tri
 	if (add_destination(p, env, NULL) < 0 || !p->destination)
 		return;
 	/* Queues of one-shot commands block, and nobody would make room. */
-	pipeline__keep(env->pipeline, p->destination, keeps && !env->one_shot);
+	destination__keep(p->destination, keeps && !env->one_shot);
 }
 
 /* One that hangs leaves as much time to those that are stopped after it. */
@@ -231,7 +263,7 @@ static int take_off(struct part *p, const struct part_env *env, bool keeps, int6
 	if (p->task)
 		return scheduler__remove(env->scheduler, take_ptr(p->task), half_way(deadline_mono_ns));
 	if (p->destination && keeps)
-		return pipeline__disconnect(env->pipeline, p->destination, deadline_mono_ns);
+		return destination__disconnect(p->destination, deadline_mono_ns);
 	if (p->destination)
 		return pipeline__remove(env->pipeline, take_ptr(p->destination), deadline_mono_ns);
 	return 0;
@@ -354,10 +386,10 @@ int part__prepare(struct part *p, struct plan_instance *to, struct part_change *
 	return 0;
 }
 
-void part__commit(struct part *p, const struct part_env *env, struct part_change *c)
+void part__commit(struct part *p, struct part_change *c)
 {
 	if (c->has_route)
-		pipeline__set_route(env->pipeline, p->destination, &c->route);
+		destination__set_route(p->destination, &c->route);
 	instance__commit(p->instance);
 	p->config = c->config;
 	p->destination_options = c->destination_options;

@@ -29,6 +29,7 @@ struct part {
 	const void *config; /* the plugin's struct; lives with the instance's settings */
 	const struct destination_options *destination_options; /* the same; NULL for inputs */
 	struct destination *destination; /* from the first start, even a failed one, to the stop */
+	char spool_directory[4096];	 /* "": it has none */
 	struct task *task;
 	_Atomic uint32_t n_inside; /* of a storage: calls by others than its writer, see part__stop() */
 	_Atomic bool started;
@@ -84,7 +85,7 @@ bool part__has_failed(const struct part *p);
 struct part_change;
 int part__prepare(struct part *p, struct plan_instance *to, struct part_change **ret,
 		  struct dcm_error *err);
-void part__commit(struct part *p, const struct part_env *env, struct part_change *c);
+void part__commit(struct part *p, struct part_change *c);
 void part__abort(struct part *p, struct part_change *c);
 /* Does the plugin's own configuration differ, or only how it is fed? */
 bool part__is_changed(const struct part *p, const struct plan_instance *to);

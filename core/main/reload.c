@@ -313,7 +313,6 @@ static void replace_part(struct graph *g, struct part *p, struct part *next)
  */
 static void carry_out(struct graph *g, struct change *c, int64_t drain_ns)
 {
-	struct part_env env = graph__part_env(g);
 	struct dcm_error err = DCM_ERROR_INIT;
 
 	switch (c->what) {
@@ -323,7 +322,7 @@ static void carry_out(struct graph *g, struct change *c, int64_t drain_ns)
 		graph__start_part(g, c->part);
 		break;
 	case COMMIT:
-		part__commit(c->part, &env, c->prepared);
+		part__commit(c->part, c->prepared);
 		break;
 	case REPLACE:
 		replace_part(g, c->part, c->next);

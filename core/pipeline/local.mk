@@ -2,6 +2,7 @@
 # core/pipeline/local.mk - queues, relabelling, routing, writers
 noinst_LTLIBRARIES += core/pipeline/libpipeline.la
 core_pipeline_libpipeline_la_SOURCES = \
+	core/pipeline/destination.c core/pipeline/destination.h \
 	core/pipeline/options.c core/pipeline/options.h \
 	core/pipeline/outcome.c core/pipeline/outcome.h \
 	core/pipeline/overlay.c core/pipeline/overlay.h \
@@ -12,7 +13,9 @@ core_pipeline_libpipeline_la_SOURCES = \
 	core/pipeline/router.c core/pipeline/router.h \
 	core/pipeline/rules.c core/pipeline/rules.h \
 	core/pipeline/scheduler.c core/pipeline/scheduler.h \
+	core/pipeline/spool.c core/pipeline/spool.h \
+	core/pipeline/spooler.c core/pipeline/spooler.h \
 	core/pipeline/writer.c core/pipeline/writer.h
 core_pipeline_libpipeline_la_CFLAGS = $(AM_CFLAGS) $(PCRE2_CFLAGS) $(NETTLE_CFLAGS)
 
-PIPELINE_LA = core/pipeline/libpipeline.la $(QUERY_LA) $(PLUGIN_LA) $(NETTLE_LIBS)
+PIPELINE_LA = core/pipeline/libpipeline.la $(DISK_LA) $(QUERY_LA) $(PLUGIN_LA) $(NETTLE_LIBS)

@@ -11,6 +11,7 @@
 #include "core/query/selector.h"
 
 static const char *const policies[] = { "drop_oldest", "drop_newest", NULL };
+static const char *const spools[] = { "auto", "on", "off", NULL };
 
 static const struct dcm_option rows[] = {
 	{ .name = "selector",
@@ -64,6 +65,58 @@ static const struct dcm_option rows[] = {
 	  .flags = DCM_OPT_RESTART,
 	  .doc = "An output that keeps asking for later loses the batch after this long; 0: never, "
 		 "the queue's policy decides." },
+	{ .name = "spool",
+	  .type = DCM_OPT_CHOICE,
+	  .offset = offsetof(struct destination_options, spool),
+	  .def = "auto",
+	  .choices = spools,
+	  .flags = DCM_OPT_RESTART,
+	  .doc = "Whether what goes here is kept on disk until it was taken, over restarts and "
+		 "while the "
+		 "other side is away. auto: where the plugin sends to another machine. Batches "
+		 "count as "
+		 "taken in once they are in the spool." },
+	{ .name = "spool_path",
+	  .type = DCM_OPT_STRING,
+	  .offset = offsetof(struct destination_options, spool_path),
+	  .flags = DCM_OPT_RESTART,
+	  .doc = "The spool's directory, of this instance alone. Default: NAME/spool in the data "
+		 "directory." },
+	{ .name = "spool_max",
+	  .type = DCM_OPT_SIZE,
+	  .offset = offsetof(struct destination_options, spool_max_bytes),
+	  .def = "1GiB",
+	  .min = "1MiB",
+	  .flags = DCM_OPT_RESTART,
+	  .doc = "What waits in the spool at most; beyond, the oldest is lost (spool_full). The "
+		 "directory may "
+		 "have 16 MiB more, and 64 MiB of batches that were refused." },
+	{ .name = "spool_age",
+	  .type = DCM_OPT_DURATION,
+	  .offset = offsetof(struct destination_options, spool_age_ns),
+	  .def = "7d",
+	  .min = "1s",
+	  .flags = DCM_OPT_RESTART,
+	  .doc = "What has waited for longer is lost (spool_expired)." },
+	{ .name = "spool_rate",
+	  .type = DCM_OPT_SIZE,
+	  .offset = offsetof(struct destination_options, spool_rate),
+	  .def = "16MiB",
+	  .min = "0",
+	  .flags = DCM_OPT_RESTART,
+	  .doc = "Bytes per second at which a spool that has grown beyond memory is sent at most, "
+		 "so that who "
+		 "comes back is not run over; 0: no bound." },
+	{ .name = "refusals",
+	  .type = DCM_OPT_INT,
+	  .offset = offsetof(struct destination_options, refusals),
+	  .def = "3",
+	  .min = "1",
+	  .max = "1000",
+	  .flags = DCM_OPT_RESTART,
+	  .doc = "After how many refusals (not: failures) an output loses a batch (rejected); with "
+		 "a spool it is "
+		 "set aside there, with what the other side said." },
 };
 
 /* What is reserved and can never be used is memory that was meant to be. */

@@ -17,8 +17,13 @@ struct destination_options {
 	int32_t policy;			 /* DESTINATION_DROP_OLDEST or _NEWEST */
 	int64_t reserve_bytes, max_bytes;
 	int64_t write_timeout_ns, give_up_ns;
+	int32_t spool; /* SPOOL_... */
+	const char *spool_path;
+	int64_t spool_max_bytes, spool_age_ns, spool_rate; /* bytes per second */
+	int64_t refusals;
 };
 enum { DESTINATION_DROP_OLDEST, DESTINATION_DROP_NEWEST };
+enum { SPOOL_AUTO, SPOOL_ON, SPOOL_OFF };
 
 /* Rows of the struct above; given to options__fill() as one part of the instance's map. */
 extern const struct dcm_table destination_options__table;

@@ -146,6 +146,7 @@ struct queue {
 	uint64_t next_sequence, popped_sequence; /* of the oldest popped, while n_popped > 0 */
 	int64_t popped_mono_ns;			 /* when that one was pushed */
 	bool is_closed, is_woken, is_held;
+	bool is_backed;
 	bool is_orphan; /* what was owed then is among the totals, whatever becomes of it */
 };
 
@@ -189,6 +190,7 @@ int queue__new(struct queue_pool *pool, const struct queue_config *config, struc
 	q->reserve_bytes = config->reserve_bytes;
 	q->max_bytes = config->max_bytes ? config->max_bytes : UINT64_MAX;
 	q->stats = config->stats;
+	q->is_backed = config->is_backed;
 	q->clock = config->clock ? config->clock : &clock__system;
 	q->refs = 1;
 	q->last = &q->first;
@@ -271,6 +273,12 @@ static bool take_owed(struct queue *q, const struct queue_item *item)
 	return true;
 }
 
+/* Does somebody else still have what is given up for that reason? */
+static bool is_backed(const struct queue *q, const char *reason)
+{
+	return q->is_backed && (strcmp(reason, "shutdown") == 0 || strcmp(reason, "abandoned") == 0);
+}
+
 /*
  * Counts a lost item, without the pool's mutex. The other one is held all the while, so that
  * queue__orphan() counts what this does not.
@@ -282,6 +290,10 @@ static void count_lost(struct queue *q, const struct queue_item *item, bool is_p
 	pthread_mutex_lock(&q->stats_mutex);
 	pthread_mutex_lock(&q->pool->mutex);
 	counts = !is_popped || take_owed(q, item);
+	if (counts && is_backed(q, reason)) {
+		q->totals->n_in--;
+		counts = false;
+	}
 	if (counts) {
 		q->totals->n_lost_batches++;
 		q->totals->n_lost_rows += item->rows;
@@ -346,8 +358,13 @@ void queue__orphan(struct queue *q)
 	n = q->n_owed;
 	rows = q->owed_rows;
 	q->n_owed = q->owed_rows = 0;
-	q->totals->n_lost_batches += n;
-	q->totals->n_lost_rows += rows;
+	if (q->is_backed) {
+		q->totals->n_in -= n;
+		n = 0;
+	} else {
+		q->totals->n_lost_batches += n;
+		q->totals->n_lost_rows += rows;
+	}
 	pthread_mutex_unlock(&q->pool->mutex);
 	if (q->stats && n > 0)
 		stats__drop(q->stats, q->name, "abandoned", rows);
@@ -583,6 +600,8 @@ void queue__hold(struct queue *q, bool is_held)
 
 static void lose_moved(struct queue *from, const struct queue_item *item)
 {
+	if (from->is_backed)
+		return;
 	pthread_mutex_lock(&from->pool->mutex);
 	from->totals->n_in++;
 	pthread_mutex_unlock(&from->pool->mutex);

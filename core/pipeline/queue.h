@@ -58,6 +58,11 @@ struct queue_config {
 	uint64_t max_bytes;  /* 0: reserve and all of the shared rest */
 	struct stats *stats; /* NULL: losses are counted in the queue only */
 	const struct clock *clock;
+	/*
+	 * What it gives up at its end ("shutdown", "abandoned") somebody else still has, and hears of it by the ack:
+	 * it counts as if it had never come, and not as lost.
+	 */
+	bool is_backed;
 	/* Whose place it takes: counts go on; of the same pool. NULL: from 0. */
 	const struct queue *before;
 };

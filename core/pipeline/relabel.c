@@ -491,3 +491,21 @@ int relabel__apply(struct relabel *r, struct dcm_batch *batch, struct dcm_batch 
 	}
 	return e < 0 ? error__nomem(err) : 0;
 }
+
+void relabel_counts__tell(const struct relabel_counts *counts, const struct log *log,
+			  struct stats *stats, const char *who, _Atomic uint64_t *n_undecided)
+{
+	if (stats && counts->n_rows_lost > 0)
+		stats__drop(stats, who, "labels_too_large", counts->n_rows_lost);
+	if (stats && counts->n_rows_undecided_lost > 0)
+		stats__drop(stats, who, "regex_undecided", counts->n_rows_undecided_lost);
+	if (counts->n_rows_undecided == 0)
+		return;
+	if (*n_undecided == 0 && log)
+		log__line(log, DCM_LOG_WARNING, who,
+			  "a regular expression of its rules or its selector takes too long to "
+			  "match some labels; it counts as no match, and the rows are counted in "
+			  "decima_undecided_rows_total: write it simpler, without repeats in "
+			  "repeats");
+	*n_undecided += counts->n_rows_undecided;
+}

@@ -25,6 +25,9 @@
 
 #include <decima/plugin.h>
 
+#include "core/base/log.h"
+#include "core/stats/stats.h"
+
 #include "core/base/cleanup.h"
 
 struct relabel;
@@ -61,5 +64,20 @@ struct relabel_counts {
  */
 int relabel__apply(struct relabel *r, struct dcm_batch *batch, struct dcm_batch **ret,
 		   struct relabel_counts *counts, struct dcm_error *err);
+
+/*
+ * Counts in stats, for the instance `who`, what relabelling and selecting could not tell or could not bring through,
+ * adds what was not told to *n_undecided, and says so in the log the first time. Both may be NULL.
+ */
+void relabel_counts__tell(const struct relabel_counts *counts, const struct log *log,
+			  struct stats *stats, const char *who, _Atomic uint64_t *n_undecided);
+
+/* The metrics of *n_undecided and of the profiles that were filtered. */
+#define UNDECIDED_NAME "decima_undecided_rows_total"
+#define UNDECIDED_HELP                                                                             \
+	"Rows for which a regular expression of rules or selector could not be decided, and "      \
+	"counted as no match."
+#define FILTERED_NAME "decima_filtered_profiles_total"
+#define FILTERED_HELP "Profiles that the selector or the rules left out."
 
 #endif

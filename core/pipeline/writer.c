@@ -17,6 +17,7 @@
 
 #include "core/base/cond.h"
 #include "core/base/error.h"
+#include "core/base/hash.h"
 #include "core/base/mem.h"
 #include "core/base/str.h"
 #include "core/base/units.h"
@@ -173,7 +174,10 @@ static bool wait_for_retry(struct writer *w, struct retry *t, const char **ret_r
 		*ret_reason = "gave_up";
 		return false;
 	}
-	at = now + t->wait_ns < stop ? now + t->wait_ns : stop;
+	/* Not together with all others that the same server has turned away. */
+	at = now + t->wait_ns -
+	     (int64_t)(hash__mix(0, (uint64_t)now ^ (uintptr_t)w) % (uint64_t)(t->wait_ns / 4));
+	at = at < stop ? at : stop;
 	pthread_mutex_lock(&w->mutex);
 	w->retry_at_ns = at;
 	pthread_mutex_unlock(&w->mutex);
@@ -191,8 +195,11 @@ static void not_written(struct writer *w, struct queue_item *item, const char *r
 	pthread_mutex_unlock(&w->mutex);
 	if (leaves && strcmp(reason, "shutdown") == 0)
 		queue__put_back(w->queue, item);
-	else
+	else if (strcmp(reason, "rejected") == 0)
 		queue__lose(w->queue, item, reason, code);
+	else
+		queue__lose(w->queue, item, reason,
+			    strcmp(reason, "shutdown") == 0 ? -ECANCELED : -ETIMEDOUT);
 }
 
 /* ---- an output ---- */
@@ -232,13 +239,15 @@ static void write_output(struct writer *w, struct queue_item *item)
 	CLEANUP(batch__unrefp) struct dcm_batch *view = NULL;
 	struct retry retry = { 0 };
 	const char *reason = "rejected";
+	uint32_t n_refusals = 0;
 	int r;
 
 	do {
 		struct dcm_error why = DCM_ERROR_INIT;
 
 		r = write_once(w, item->batch, &view, &why);
-	} while (is_passing(w, r) && wait_for_retry(w, &retry, &reason));
+	} while ((is_passing(w, r) || (r < 0 && ++n_refusals < w->config.n_refusals)) &&
+		 wait_for_retry(w, &retry, &reason));
 	if (r == 0)
 		queue__release(w->queue, item, 0);
 	else

@@ -4,7 +4,7 @@
  *
  * A storage gets what is waiting in groups (up to `max_group` batches or 16 MiB), an output one
  * batch at a time with a deadline. -EAGAIN, -ENOMEM, and for a storage -ENOSPC and -EIO keep the
- * batches and try again after 100 ms, 200 ms, ... 10 s; meanwhile the queue fills and its policy
+ * batches and try again after 100 ms, 200 ms, ... 10 s, each up to a quarter less by chance; meanwhile the queue fills and its policy
  * decides. Any other error loses them as "rejected" (of a group, the batches are tried one by one
  * first). An output that keeps answering so for longer than `give_up_ns` loses the batch as
  * "gave_up".
@@ -36,6 +36,7 @@ struct writer_config {
 	uint32_t max_group;	  /* 0: 64 */
 	int64_t write_timeout_ns; /* 0: 30 s: how long from now an output's deadline is */
 	int64_t give_up_ns;	  /* 0: never */
+	uint32_t n_refusals;	  /* 0: 1: after how many an output's batch is lost as "rejected" */
 	int64_t stuck_ns;	  /* 0: 5 s: so far beyond its deadline a write is called stuck */
 	/* DCM_CAP_NAMED: makes the view in the writer's thread; NULL: batches go as they are. */
 	int (*resolved)(void *ctx, struct dcm_batch *batch, struct dcm_batch **ret_batch,

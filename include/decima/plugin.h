@@ -51,6 +51,7 @@
  *   1.15 dcm_endpoint.grpc; decode_as "writeraw"
  *   1.16 dcm_decode.found; decode_as "otlp", "otlp.1", "otlp.json"
  *   1.17 dcm_endpoint.descriptors
+ *   1.18 DCM_CAP_REMOTE
  */
 #ifndef DECIMA_PLUGIN_H
 #define DECIMA_PLUGIN_H
@@ -68,7 +69,7 @@ extern "C" {
 
 #define DCM_ABI_MAGIC 0x414d4344u /* "DCMA" */
 #define DCM_ABI_MAJOR 1
-#define DCM_ABI_MINOR 17
+#define DCM_ABI_MINOR 18
 
 /* -------------------------------------------------------------------------------------------------
  * The host
@@ -682,6 +683,11 @@ enum dcm_cap {
 	 * thread, and what it needs later it asks the host for.
 	 */
 	DCM_CAP_RIGHTS = 2,
+	/*
+	 * (1.18) storage, output: writes go to another machine, which may be away. Batches are kept on disk until
+	 * write() has taken them, unless the configuration says no.
+	 */
+	DCM_CAP_REMOTE = 4,
 };
 
 struct dcm_plugin {

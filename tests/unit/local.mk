@@ -506,6 +506,11 @@ tests_unit_test_pipeline_SOURCES = tests/unit/test_pipeline.c $(FAKE_DESTINATION
 tests_unit_test_pipeline_LDFLAGS = $(AM_LDFLAGS) $(LDFLAGS_FAILMALLOC)
 tests_unit_test_pipeline_LDADD = $(PIPELINE_LA) $(UNIT_LIBS)
 
+unit_tests += tests/unit/test_spool
+tests_unit_test_spool_SOURCES = tests/unit/test_spool.c tests/storage/sim_disk.c tests/storage/sim_disk.h $(RANDOM_BATCH) $(FAILMALLOC)
+tests_unit_test_spool_LDFLAGS = $(AM_LDFLAGS) $(LDFLAGS_FAILMALLOC)
+tests_unit_test_spool_LDADD = $(PIPELINE_LA) $(UNIT_LIBS)
+
 unit_tests += tests/unit/test_router
 tests_unit_test_router_SOURCES = tests/unit/test_router.c $(RANDOM_BATCH) $(FAILMALLOC)
 tests_unit_test_router_LDFLAGS = $(AM_LDFLAGS) $(LDFLAGS_FAILMALLOC)

@@ -296,7 +296,7 @@ static void routes_select_and_relabel(void **state)
 			    STR("test")));
 	assert_true(str__eq(batch__series_label(f.last, f.last->profiles[0].series, STR("dest")),
 			    STR("x")));
-	pipeline__set_route(p, d, &all);
+	destination__set_route(d, &all);
 	assert_int_equal(emit(p, 11, NULL), 0);
 	assert_int_equal(pipeline__flush(p, in_ms(10000)), 0);
 	assert_int_equal(f.n_taken, 6);
@@ -381,7 +381,7 @@ static void what_rules_leave_out_is_counted(void **state)
 	fake__init(&f);
 	p = begin(stats);
 	d = add(p, "d", &f, false, QUEUE_DROP_OLDEST, 0);
-	pipeline__set_route(p, d, &route);
+	destination__set_route(d, &route);
 	for (uint64_t i = 1; i <= 3; i++) {
 		assert_int_equal(emit(p, i, NULL), 0);
 		assert_int_equal(pipeline__flush(p, in_ms(10000)), 0);
@@ -553,7 +553,7 @@ static void random_comings_and_goings(void **state)
 			p = add(s.pipeline, "passing", &passing, random__below(&random, 2),
 				QUEUE_DROP_NEWEST, 1 << 20);
 		else if (random__below(&random, 3) == 0)
-			pipeline__set_route(s.pipeline, p, &all);
+			destination__set_route(p, &all);
 		else if (pipeline__remove(s.pipeline, p, in_ms(5000)) == 0)
 			p = NULL;
 		assert_int_equal(relabel__new(&(struct relabel_config){ 0 }, &r, NULL), 0);
@@ -628,25 +628,25 @@ static void what_comes_waits_for_who_is_away(void **state)
 		assert_int_equal(emit(p, i, &told), 0);
 	assert_int_equal(pipeline__flush(p, in_ms(20)), -ETIMEDOUT);
 	assert_int_equal(told.n, 0);
-	assert_int_equal(pipeline__connect(p, d, &config, NULL), 0);
+	assert_int_equal(destination__connect(d, &config, NULL), 0);
 	assert_int_equal(pipeline__flush(p, in_ms(10000)), 0);
-	assert_int_equal(pipeline__disconnect(p, d, in_ms(10000)), 0);
+	assert_int_equal(destination__disconnect(d, in_ms(10000)), 0);
 	assert_int_equal(f.n_taken, 10);
 	for (uint64_t i = 11; i <= 20; i++)
 		assert_int_equal(emit(p, i, &told), 0);
 	assert_int_equal(pipeline__flush(p, in_ms(20)), -ETIMEDOUT);
 	config.reserve_bytes = 8 << 20;
 	config.policy = QUEUE_DROP_NEWEST;
-	assert_int_equal(pipeline__connect(p, d, &config, NULL), 0);
+	assert_int_equal(destination__connect(d, &config, NULL), 0);
 	assert_int_equal(pipeline__flush(p, in_ms(10000)), 0);
 	/* While the router is at work. */
 	for (uint64_t i = 21; i <= 220; i++) {
 		assert_int_equal(emit(p, i, &told), 0);
 		if (i % 20 > 0)
 			continue;
-		assert_int_equal(pipeline__disconnect(p, d, in_ms(10000)), 0);
+		assert_int_equal(destination__disconnect(d, in_ms(10000)), 0);
 		config.policy = i % 40 == 0 ? QUEUE_DROP_OLDEST : QUEUE_DROP_NEWEST;
-		assert_int_equal(pipeline__connect(p, d, &config, NULL), 0);
+		assert_int_equal(destination__connect(d, &config, NULL), 0);
 	}
 	assert_int_equal(pipeline__flush(p, in_ms(10000)), 0);
 	wait_told(&told, 220);
@@ -684,9 +684,9 @@ static void counters_outlive_who_is_replaced(void **state)
 			/* Now and then with another queue. */
 			config.reserve_bytes = (8 + i / 2) << 20;
 			if (step == 1)
-				assert_int_equal(pipeline__disconnect(p, d, in_ms(10000)), 0);
+				assert_int_equal(destination__disconnect(d, in_ms(10000)), 0);
 			if (step == 2)
-				assert_int_equal(pipeline__connect(p, d, &config, NULL), 0);
+				assert_int_equal(destination__connect(d, &config, NULL), 0);
 			assert_true(count_of(stats, "decima_written_rows_total", "d") == (double)f.n_rows);
 			assert_true(count_of(stats, "decima_written_batches_total", "d") == (double)i);
 			assert_true(count_of(stats, "decima_write_retries_total", "d") == (double)i);
@@ -725,8 +725,8 @@ static void what_waits_behind_one_that_hangs(void **state)
 	assert_true(fake__wait_inside(&f));
 	for (uint64_t i = 2; i <= 10; i++)
 		assert_int_equal(emit(p, i, NULL), 0);
-	assert_int_equal(pipeline__disconnect(p, d, in_ms(50)), -ETIMEDOUT);
-	assert_int_equal(pipeline__connect(p, d, &config, NULL), 0);
+	assert_int_equal(destination__disconnect(d, in_ms(50)), -ETIMEDOUT);
+	assert_int_equal(destination__connect(d, &config, NULL), 0);
 	assert_int_equal(pipeline__flush(p, in_ms(10000)), 0);
 	fake__assert_taken(&next, 2, 9);
 	assert_true(lost(stats, "d", "shutdown") == 0);
@@ -765,10 +765,10 @@ static void what_is_owed_stays_behind(void **state)
 	d = add(p, "d", &f, true, QUEUE_DROP_OLDEST, 8 << 20);
 	assert_int_equal(emit(p, 1, &told), 0);
 	assert_true(fake__wait_taken(&f, 1));
-	assert_int_equal(pipeline__disconnect(p, d, in_ms(10000)), 0);
+	assert_int_equal(destination__disconnect(d, in_ms(10000)), 0);
 	pipeline__each(p, look_at_queue, &view);
 	assert_int_equal(view.n_popped, 1);
-	assert_int_equal(pipeline__connect(p, d, &config, NULL), 0);
+	assert_int_equal(destination__connect(d, &config, NULL), 0);
 	pipeline__each(p, look_at_queue, &view);
 	assert_int_equal(view.n_popped, 0);
 	assert_int_equal(view.bytes, 0);
@@ -800,7 +800,7 @@ static void what_nobody_waits_for_is_counted(void **state)
 	assert_int_equal(emit(p, 1, &told), 0);
 	assert_int_equal(pipeline__flush(p, in_ms(20)), -ETIMEDOUT);
 	/* That one has waited already. */
-	pipeline__keep(p, d, false);
+	destination__keep(d, false);
 	assert_int_equal(emit(p, 2, &told), 0);
 	assert_int_equal(pipeline__flush(p, in_ms(10000)), 0);
 	wait_told(&told, 2);
@@ -808,7 +808,7 @@ static void what_nobody_waits_for_is_counted(void **state)
 	assert_true(lost(stats, "d", "not_running") == 2 * rows);
 	assert_int_equal(f.n_taken, 0);
 	/* What still waits at the end. */
-	pipeline__keep(p, d, true);
+	destination__keep(d, true);
 	assert_int_equal(emit(p, 3, &told), 0);
 	/* Long enough for the router, which has nothing else to do. */
 	assert_int_equal(pipeline__flush(p, in_ms(1000)), -ETIMEDOUT);

@@ -252,7 +252,7 @@ static void it_gives_up_when_told_to(void **state)
 	push(&s, 1);
 	assert_int_equal(queue__flush(s.queue, in_ms(10000)), 0);
 	assert_true(lost(&s, "gave_up") > 0);
-	assert_int_equal(s.last_ack, -EAGAIN);
+	assert_int_equal(s.last_ack, -ETIMEDOUT);
 	assert_int_equal(writer__stop(s.writer, in_ms(1000), 0), 0);
 	end(&s);
 }

@@ -207,7 +207,7 @@ static const struct dcm_output_ops ops = { .size = sizeof(ops), .write = decima_
 static const struct dcm_plugin plugin = {
 	DCM_PLUGIN_HEAD,
 	.kind = DCM_OUTPUT,
-	.caps = DCM_CAP_NAMED,
+	.caps = DCM_CAP_NAMED | DCM_CAP_REMOTE,
 	.name = "decima",
 	.version = "1",
 	.summary = "Sends what is collected to another Decima, which takes it once whatever "

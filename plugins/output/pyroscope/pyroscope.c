@@ -375,7 +375,7 @@ static const struct dcm_output_ops output = {
 static const struct dcm_plugin plugin = {
 	DCM_PLUGIN_HEAD,
 	.kind = DCM_OUTPUT,
-	.caps = DCM_CAP_NAMED,
+	.caps = DCM_CAP_NAMED | DCM_CAP_REMOTE,
 	.name = "pyroscope",
 	.version = "1.0",
 	.summary = "Sends each profile to Pyroscope, or to what takes its /ingest.",

@@ -4,8 +4,11 @@
 export const remedies: Record<string, string> = {
   queue_full: "The writer is slower than what comes: see the trouble of its queue; a larger queue_max only helps for a while.",
   too_large: "Raise queue_max.",
-  rejected: "See the sentence of the instance, and the log.",
+  rejected: "See the sentence of the instance, and the log. With a spool they are in its directory aside, each batch beside what was said to it: decima convert --from-format batch reads them.",
   gave_up: "See the trouble of its queue; raise give_up_after where its place may be away for longer.",
+  spool_full: "The other side has been away for longer than spool_max lasts: see its sentence; raise spool_max where there is disk.",
+  spool_expired: "See its sentence; raise spool_age where old profiles are still wanted.",
+  spool_damaged: "Look at the disk that spool_path is on.",
   not_running: "See its sentence: why it did not start.",
   abandoned: "See why the place that it writes to is slow or away.",
   shutdown: "Raise pipeline.drain_timeout, or see why the writer is slow.",

@@ -33,6 +33,8 @@ interface Queue {
   written_rows?: number;
   retries?: number;
   trouble?: string;
+  /** What waits on disk, of a destination that has a spool. */
+  spool?: { open: boolean; bytes: number; batches: number; rows: number; oldest_ms: number; set_aside: number; set_aside_bytes: number };
 }
 
 const EVERY_MS = 5000;
@@ -128,6 +130,13 @@ function Node(props: { of: Instance; queue?: Queue }) {
   );
 }
 
+function Spool({ of: s }: { of: NonNullable<Queue["spool"]> }) {
+  if (!s.open) return <span class="amber">its directory cannot be used</span>;
+  const aside = s.set_aside ? `, ${format.count(s.set_aside)} set aside` : "";
+  if (s.batches === 0) return <>{`nothing${aside}`}</>;
+  return <>{`${format.count(s.batches)} batches, ${format.value(s.bytes, "bytes")}, the oldest from ${format.duration((Date.now() - s.oldest_ms) * 1e6)} ago${aside}`}</>;
+}
+
 /** Which way profiles go, and where they wait. */
 function Flow(props: { instances: Instance[]; queues: Queue[] }) {
   const of = (kinds: string[]) => props.instances.filter((i) => kinds.includes(i.kind));
@@ -162,7 +171,7 @@ export function Pipeline() {
       <Instances all={value.instances} />
       <h2>Queues</h2>
       <table class="list">
-        <thead><tr><th>Queue</th><th>Filled</th><th class="n">In</th><th class="n">Out</th><th class="n">Rows written</th><th class="n">Rows lost</th><th class="n">Retries</th><th>Trouble</th></tr></thead>
+        <thead><tr><th>Queue</th><th>Filled</th><th class="n">In</th><th class="n">Out</th><th class="n">Rows written</th><th class="n">Rows lost</th><th class="n">Retries</th><th>In its spool</th><th>Trouble</th></tr></thead>
         <tbody>
           {value.queues.map((q) => (
             <tr key={q.name}>
@@ -173,6 +182,7 @@ export function Pipeline() {
               <td class="n">{q.written_rows === undefined ? "" : format.count(q.written_rows)}</td>
               <td class={q.lost_rows ? "n amber" : "n"}>{format.count(q.lost_rows)}</td>
               <td class="n">{q.retries === undefined ? "" : format.count(q.retries)}</td>
+              <td>{q.spool && <Spool of={q.spool} />}</td>
               <td class="wide">{q.trouble}</td>
             </tr>
           ))}

@@ -1,0 +1,197 @@
+#!/bin/sh
+# SPDX-License-Identifier: Apache-2.0
+# tests/e2e/spool.sh - what an agent has said yes to is at the server, once, whoever is killed and whatever disk is full
+#
+# The agent has no storage: it says yes to a profile when that is in the spool of its output. Each profile has a stack of
+# its own, so that what is missing and what came twice can be told.
+#
+# runs beside others
+set -u
+. "$top_srcdir/tests/e2e/lib.sh"
+
+[ -e "$plugins/input_receive.so" ] || skip_all "built without receive"
+[ -e "$plugins/output_decima.so" ] || skip_all "built without the output decima"
+
+server=
+mounted=
+finish() {
+	kill -KILL "$server" 2>/dev/null
+	daemon_stop
+	[ -n "$mounted" ] && umount "$mounted"
+	rm -rf "$dir"
+}
+trap finish EXIT
+cat >"$dir/server.yaml" <<YAML
+inputs: { receive: {} }
+storage: { local: {} }
+YAML
+is_served() { grep -q 'is ready at' "$dir/server.log" || ! kill -0 "$server"; }
+# server_start ADDRESS
+server_start() {
+	: >"$dir/server.log"
+	"$decima" run --plugin-path "$plugins" --data "$dir/server.data" -c "$dir/server.yaml" \
+		--set "server.listen=[\"$1\",\"unix:$dir/server.sock\"]" >"$dir/out" 2>"$dir/server.log" &
+	server=$!
+	wait_for 60 is_served
+	if ! kill -0 "$server" 2>/dev/null; then
+		not_ok spool.server_starts "$(tail -n 2 "$dir/server.log" | tr '\n' '|')"
+		exit 1
+	fi
+	address=$(sed -n 's|.*is ready at http://\([^ ,]*\).*|\1|p' "$dir/server.log" | head -n 1)
+}
+server_stop() {
+	kill "${1:--TERM}" "$server" 2>/dev/null
+	wait "$server" 2>/dev/null
+	server=
+}
+server_start 127.0.0.1:0
+
+cat >"$dir/agent.yaml" <<YAML
+inputs: { receive: { answer: stored } }
+outputs:
+  decima: { url: "http://$address", write_timeout: 2s }
+YAML
+agent_start() { daemon_start -c "$dir/agent.yaml" "$@" || not_ok spool.agent_starts "$(tail -n 3 "$dir/log" | tr '\n' '|')"; }
+agent_kill() {
+	kill -KILL "$daemon"
+	wait "$daemon" 2>/dev/null
+	daemon=
+}
+agent_start
+
+# send N [BYTES]: profile number N, whose stack is that long; 0 when the agent said yes
+send() {
+	{
+		printf 'main;'
+		[ -n "${2:-}" ] && head -c "$2" /dev/urandom | od -An -tx1 -v | tr -d ' \n'
+		printf 's%s 1\n' "$1"
+	} | curl -s -f -o /dev/null --max-time 20 --unix-socket "$dir/sock" --data-binary @- \
+		"http://localhost/api/v1/ingest?name=demo&time=now"
+}
+# push FROM TO [BYTES]: those that the agent said yes to are noted
+push() {
+	for n in $(seq "$1" "$2"); do send "$n" "${3:-}" && echo "$n" >>"$dir/yes"; done
+}
+# What the server has: a line for each stack, "NUMBER TIMES".
+stacks() {
+	"$decima" query stacks 'demo:samples:count:::delta' --from now-1h --to now+1m --url "unix:$dir/server.sock" 2>/dev/null |
+		sed -n 's/.*s\([0-9]*\) \([0-9]*\)$/\1 \2/p' | sort -n
+}
+missing() { stacks | cut -d ' ' -f 1 | sort | comm -13 - "$dir/sorted"; }
+none_is_missing() { [ -z "$(missing)" ]; }
+# all NAME: the server has every one that was said yes to, and none twice
+all() {
+	sort "$dir/yes" >"$dir/sorted"
+	wait_for 60 none_is_missing
+	twice=$(stacks | awk '$2 != 1' | head -n 3 | tr '\n' '|')
+	missing=$(missing | head -n 3 | tr '\n' '|')
+	if [ -z "$missing$twice" ]; then ok "spool.$1"; else
+		not_ok "spool.$1" "missing: $missing twice: $twice $(tail -n 1 "$dir/log")"
+	fi
+}
+metric() { get /metrics | sed -n "s/^decima_$1{instance=\"decima\"} //p"; }
+dropped() { get /metrics | sed -n "s/^decima_dropped_total{instance=\"decima\",reason=\"$1\"} //p"; }
+# at_least NAME LIMIT VALUE
+at_least() { if [ "${3:-0}" -ge "$2" ]; then ok "spool.$1"; else not_ok "spool.$1" "\"$3\" is less than $2"; fi; }
+
+# ---- both are killed again and again, while profiles come ----
+: >"$dir/yes"
+n=1
+for round in 1 2 3 4 5 6; do
+	push $n $((n + 9)) &
+	pusher=$!
+	case $round in
+	1 | 4) server_stop -KILL ;;
+	2 | 5) agent_kill ;;
+	3) server_start "$address" ;;
+	6) agent_kill && server_start "$address" ;;
+	esac
+	wait "$pusher"
+	[ -n "$daemon" ] || agent_start
+	n=$((n + 10))
+done
+all killed
+at_least enough_was_said_yes_to 20 "$(wc -l <"$dir/yes")"
+settled() { [ "$(metric spool_batches)" = 0 ]; }
+if wait_for 30 settled; then ok spool.is_empty; else not_ok spool.is_empty "$(metric spool_batches) batches"; fi
+
+# ---- the server is away: it is told, and how much waits ----
+server_stop
+push 101 120
+"$decima" status --url "unix:$dir/sock" >"$dir/status" 2>&1
+is_degraded() { get /api/v1/pipeline | grep -q '"state":"degraded"'; }
+if wait_for 20 is_degraded; then ok spool.away_is_told; else not_ok spool.away_is_told "$(get /api/v1/pipeline | head -c 400)"; fi
+get /api/v1/pipeline | sed 's/"bytes":[1-9][0-9]*,/"bytes":N,/g' >"$dir/pipeline"
+expect spool.away_is_counted '"spool":{"open":true,"bytes":N,"batches":20,' "$dir/pipeline"
+agent_kill
+agent_start
+at_least away_and_killed 20 "$(metric spool_batches)"
+server_start "$address"
+all away_and_back
+daemon_stop
+
+# ---- what is too much, or too old, is lost and counted ----
+server_stop
+agent_start --set outputs.decima.spool_max=1MiB
+push 201 340 40000
+at_least full_is_counted 1 "$(dropped spool_full)"
+full=$(dropped spool_full)
+server_start "$address"
+wait_for 60 settled
+have=$(stacks | awk '$1 > 200 && $1 <= 340' | wc -l)
+if [ "$have" -eq $((140 - full)) ]; then ok spool.full_adds_up; else not_ok spool.full_adds_up "$have there, $full lost, of 140"; fi
+stacks >"$dir/got"
+expect spool.the_newest_stays "340 1" "$dir/got"
+daemon_stop
+server_stop
+agent_start --set outputs.decima.spool_age=1s
+push 401 403
+expired() { [ "$(dropped spool_expired)" = 3 ]; }
+sleep 2
+agent_kill
+agent_start --set outputs.decima.spool_age=1s
+if wait_for 20 expired; then ok spool.expired_is_counted; else not_ok spool.expired_is_counted "$(dropped spool_expired) of 3"; fi
+daemon_stop
+
+# ---- what the other side will never take is set aside, with what it said ----
+sed -i 's|receive: {}|receive: { max_body: 1KiB }|' "$dir/server.yaml"
+server_start "$address"
+: >"$dir/yes"
+agent_start
+send 501 4000
+push 502 505
+all refused_holds_up_nobody
+aside=$dir/data/decima/spool/aside
+cat "$aside"/*.txt >"$dir/said" 2>/dev/null
+expect spool.refused_is_set_aside "takes at most 1024" "$dir/said"
+"$decima" convert --from-format batch --to-format folded "$aside"/*.batch "$dir/aside.folded" >"$dir/out" 2>&1
+expect spool.refused_can_be_read "s501 1" "$dir/aside.folded"
+at_least refused_is_counted 1 "$(dropped rejected)"
+daemon_stop
+
+# ---- its disk is full: it says no, and yes again by itself when there is room ----
+if [ "$(id -u)" = 0 ] && mkdir "$dir/small" && mount -t tmpfs -o size=4m decima "$dir/small" 2>/dev/null; then
+	mounted=$dir/small
+	: >"$dir/yes"
+	server_stop
+	sed -i 's|receive: { max_body: 1KiB }|receive: {}|' "$dir/server.yaml"
+	server_start "$address"
+	agent_start --set "outputs.decima.spool_path=$dir/small/spool" --set outputs.decima.spool_max=2MiB
+	push 601 603
+	dd if=/dev/zero of="$dir/small/filler" bs=64k count=100 2>/dev/null
+	push 604 606 100000 &
+	pusher=$!
+	is_full() { get /api/v1/pipeline | grep -qF 'make room'; }
+	if wait_for 20 is_full; then ok spool.full_disk_is_told; else not_ok spool.full_disk_is_told "$(get /api/v1/pipeline | head -c 500)"; fi
+	rm "$dir/small/filler"
+	wait "$pusher"
+	push 651 653
+	agent_kill
+	agent_start --set "outputs.decima.spool_path=$dir/small/spool" --set outputs.decima.spool_max=2MiB
+	all full_disk
+	expect spool.full_disk_ends 653 "$dir/yes"
+	daemon_stop
+else
+	skip spool.full_disk "mounting a small file system takes root"
+fi
+server_stop
