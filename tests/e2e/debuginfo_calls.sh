@@ -181,4 +181,15 @@ stacks
 expect debuginfo_calls.names_the_past only_here stacks
 call ShouldInitiateUpload "$(named c)"
 expect debuginfo_calls.exists 'Debuginfo already exists and is not marked as invalid, therefore no new upload is needed.' answer
+
+# ---- `decima debuginfo upload` says who it is ----
+printf letmein >letmein
+printf look >look
+"$decima" debuginfo upload --url "http://$base" whole >answer 2>err
+expect_status debuginfo_calls.verb_without_token 1 $?
+expect debuginfo_calls.verb_wants_token 'whole: ' err
+"$decima" debuginfo upload --url "http://$base" --token-file look whole >answer 2>err
+expect debuginfo_calls.verb_may_not 'needs the role write' err
+"$decima" debuginfo upload --url "http://$base" --token-file letmein whole >answer 2>err
+expect debuginfo_calls.verb_knows "whole: build id $id: known, nothing sent" answer
 daemon_stop
