@@ -52,6 +52,7 @@ struct exchange {
 	struct dcm_field *fields; /* [request.n_headers], room for EXCHANGE_HEADERS */
 	const char *fault;	  /* of the head, as far as it was read; NULL: none */
 	bool has_file_place;	  /* counts among the bodies that go into files */
+	uint64_t file_reserved;	  /* of what these have together */
 	bool answered;		  /* the response is ready to be sent */
 	/* HTTP/1: */
 	bool is_http_1_1; /* its client knows interim answers */

@@ -15,7 +15,9 @@
 #include "core/net/talk.h"
 
 enum {
-	MAX_FILES = 4,
+	MAX_FILES = 32,	 /* that are being sent: a MiB and a piece of each is in memory, and */
+	WHOLE_FILES = 4, /* on the disk as much as so many of the largest have */
+	FILE_STEP_BYTES = 1 << 20,
 	MAX_TALKS = 256, /* each may have TALK_OUT_BYTES */
 	FILES_RETRY_S = 5,
 	N_PUSHERS = 4, /* each waits for a store meanwhile */
@@ -140,23 +142,38 @@ static bool admit_memory(struct requests *r, struct exchange *x, const struct ht
 	return false;
 }
 
+/* Sets n bytes aside for a body that goes into a file, where none may have more than max_bytes. */
+static bool reserve_file(struct requests *r, struct exchange *x, uint64_t n, uint64_t max_bytes)
+{
+	bool is_new = !x->has_file_place, room;
+
+	pthread_mutex_lock(&r->lock);
+	room = (!is_new || r->n_files < MAX_FILES) &&
+	       r->files_bytes / WHOLE_FILES + (n + WHOLE_FILES - 1) / WHOLE_FILES <= max_bytes;
+	if (room) {
+		r->n_files += is_new;
+		r->files_bytes += n;
+		x->file_reserved += n;
+		x->has_file_place = true;
+	}
+	pthread_mutex_unlock(&r->lock);
+	return room;
+}
+
 /* Makes a file for a body that is on its way; false: the response, mostly the handler's, says why not. */
 static bool admit_file(struct requests *r, struct exchange *x, const struct http_route *route)
 {
-	bool room;
+	uint64_t n = x->body_bytes != EXCHANGE_UNSAID ? x->body_bytes : FILE_STEP_BYTES;
 
-	pthread_mutex_lock(&r->lock);
-	room = r->n_files < MAX_FILES;
-	r->n_files += room;
-	pthread_mutex_unlock(&r->lock);
-	if (!room) {
+	/* A larger one is refused as such. */
+	if (!reserve_file(r, x, n < route->max_body ? n : route->max_body, route->max_body)) {
 		http_response__header(&x->response, "Retry-After", "%d", FILES_RETRY_S);
-		http_response__problem(&x->response, 503,
-				       "%d files are being sent already; try again in a moment",
-				       MAX_FILES);
+		http_response__problem(
+			&x->response,
+			503, "%d files, or as many bytes as %d of the largest have, are being sent already; try again in a moment",
+			MAX_FILES, WHOLE_FILES);
 		return false;
 	}
-	x->has_file_place = true;
 	exchange__begin_file(x, r->o->body_dir, route->max_body);
 	if (x->file.error)
 		run_handler(r, x);
@@ -269,6 +286,12 @@ bool requests__head(struct requests *r, struct exchange *x, const struct access_
 /* A piece of one that goes into a file. When there is enough in memory, a lane writes it. */
 static bool take_for_file(struct requests *r, struct exchange *x, const char *data, size_t n)
 {
+	uint64_t want = x->file.n + x->body.n + n, left = x->file_bytes - x->file_reserved;
+
+	/* Of a length that was not said. */
+	if (!x->file.error && want > x->file_reserved && want <= x->file_bytes &&
+	    !reserve_file(r, x, left < FILE_STEP_BYTES ? left : FILE_STEP_BYTES, x->file_bytes))
+		x->file.error = -EAGAIN;
 	x->writes = !exchange__take(x, data, n);
 	if (x->writes && lanes__give(r->lanes, LANE_FILES, x))
 		return false;
@@ -376,6 +399,7 @@ void requests__end(struct requests *r, struct exchange *x)
 	pthread_mutex_lock(&r->lock);
 	r->reserved -= x->reserved;
 	r->n_files -= x->has_file_place;
+	r->files_bytes -= x->file_reserved;
 	r->n_talks -= x->has_talk_place;
 	pthread_mutex_unlock(&r->lock);
 	exchange__free(x);

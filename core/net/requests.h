@@ -31,7 +31,8 @@ struct requests {
 
 	pthread_mutex_t lock; /* guards: */
 	uint64_t reserved;    /* by all requests together, for their bodies in memory */
-	uint32_t n_files;     /* bodies that have a file */
+	uint32_t n_files;     /* bodies that have a file, */
+	uint64_t files_bytes; /* and what is set aside on the disk for them */
 	uint32_t n_talks;     /* calls that are streams */
 };
 

@@ -7,7 +7,7 @@
 
 #include "core/net/listener.h"
 
-#define LISTENING_CONNECTIONS 32
+#define LISTENING_CONNECTIONS 40
 #define LISTENING_MEMORY                                                                           \
 	((size_t)1 << 20) /* of an answer; /long has as much, and with ?more=1 a byte more */
 #define LISTENING_FILE_BYTES ((size_t)3 << 20)

@@ -510,16 +510,15 @@ static void test_file_body_in_chunks(void **state)
 	close(fd);
 }
 
-/* So many files are taken at once; who ends or gives up makes room. */
-static void test_file_bodies_at_once(void **state)
+/* So many files, of so many bytes each, are taken at once; who ends or gives up makes room. */
+static void assert_at_once(int n, size_t n_bytes)
 {
-	static const char head[] =
-		"POST /file HTTP/1.1\r\nHost: localhost\r\nContent-Length: 10\r\n\r\nab";
-	int fds[4], status = 0;
-	char answer[64];
+	int fds[32], status = 0;
+	char answer[64], head[128];
 
-	(void)state;
-	for (size_t i = 0; i < 4; i++) {
+	snprintf(head, sizeof(head),
+		 "POST /file HTTP/1.1\r\nHost: localhost\r\nContent-Length: %zu\r\n\r\nab", n_bytes);
+	for (int i = 0; i < n; i++) {
 		fds[i] = listening_connect();
 		send_text(fds[i], head);
 	}
@@ -530,13 +529,20 @@ static void test_file_bodies_at_once(void **state)
 	}
 	assert_int_equal(status, 503);
 	/* They are too slow. */
-	for (size_t i = 0; i < 4; i++) {
+	for (int i = 0; i < n; i++) {
 		assert_int_equal(read_status(fds[i]), 0);
 		close(fds[i]);
 	}
 	for (int i = 0; i < 500 && status == 503; i++)
 		status = send_body(10, answer, sizeof(answer));
 	assert_int_equal(status, 200);
+}
+
+static void test_file_bodies_at_once(void **state)
+{
+	(void)state;
+	assert_at_once(32, 10);
+	assert_at_once(4, LISTENING_FILE_BYTES);
 }
 
 /* A body that never comes is cut off. */
