@@ -216,6 +216,12 @@ static int add_headers(struct call *c)
 	all = curl_slist_append(c->lists.headers, "Expect:");
 	if (all)
 		c->lists.headers = all;
+	/* Without it, proxies on the way may drop the trailers. */
+	if (all && c->ask.grpc) {
+		all = curl_slist_append(all, "TE: trailers");
+		if (all)
+			c->lists.headers = all;
+	}
 	/* curl would say that it is a form. */
 	if (all && !c->has_type) {
 		all = curl_slist_append(all, "Content-Type:");
@@ -236,6 +242,20 @@ static int add_token(struct call *c, bool trusted)
 		return 0;
 	header = http_token__header(t, pool__now(), &c->token_version);
 	return header ? http_setup__add_header(&c->lists.headers, "Authorization", header) : 1;
+}
+
+static void set_http2(struct call *c)
+{
+	if (c->place.tls) {
+		curl_easy_setopt(c->curl, CURLOPT_HTTP_VERSION, (long)CURL_HTTP_VERSION_2TLS);
+		return;
+	}
+	curl_easy_setopt(c->curl, CURLOPT_HTTP_VERSION, (long)CURL_HTTP_VERSION_2_PRIOR_KNOWLEDGE);
+	/* curl before 8.0.0 takes a connection of that kind that it uses again for one of HTTP/1.1. */
+	if (curl_version_info(CURLVERSION_NOW)->version_num < 0x080000) {
+		curl_easy_setopt(c->curl, CURLOPT_FRESH_CONNECT, 1L);
+		curl_easy_setopt(c->curl, CURLOPT_FORBID_REUSE, 1L);
+	}
 }
 
 static int prepare(struct call *c, struct dcm_error *err)
@@ -260,6 +280,8 @@ static int prepare(struct call *c, struct dcm_error *err)
 	r = http_setup__apply(c->setup, c->curl, &q, &c->lists, err);
 	if (r < 0)
 		return r;
+	if (c->ask.grpc)
+		set_http2(c);
 	curl_easy_setopt(c->curl, CURLOPT_HTTPHEADER, c->lists.headers);
 	return 0;
 }
@@ -558,20 +580,21 @@ void call__ended(struct call *c, CURLcode code)
 /* Names in lower case; what there is no memory for is left out, and told. */
 static int read_headers(struct call *c, struct arena *arena, struct dcm_http_reply *ret)
 {
+	const unsigned origins = CURLH_HEADER | (c->ask.grpc ? CURLH_TRAILER : 0);
 	struct curl_header *h = NULL;
 	struct dcm_http_header *all;
 	uint32_t n = 0;
 
 	if (!c->curl)
 		return 0;
-	while ((h = curl_easy_nextheader(c->curl, CURLH_HEADER, -1, h)))
+	while ((h = curl_easy_nextheader(c->curl, origins, -1, h)))
 		n++;
 	all = n ? arena__zalloc(arena, n, sizeof(*all)) : NULL;
 	if (n && !all)
 		return -ENOMEM;
 	n = 0;
 	h = NULL;
-	while ((h = curl_easy_nextheader(c->curl, CURLH_HEADER, -1, h))) {
+	while ((h = curl_easy_nextheader(c->curl, origins, -1, h))) {
 		struct dcm_str name = arena__str(arena, str__of(h->name));
 		struct dcm_str value = arena__str(arena, str__of(h->value));
 

@@ -129,6 +129,7 @@ struct dcm_http_call {
 	/* Once, after the last take(). Never inside http_start(); *ret_id is set before. */
 	void (*done)(void *ctx, const struct dcm_http_reply *reply);
 	void *ctx;
+	bool grpc; /* (1.19) by HTTP/2, in the clear too; trailers are told with the headers, behind them */
 };
 
 #ifdef __cplusplus

@@ -52,6 +52,7 @@
  *   1.16 dcm_decode.found; decode_as "otlp", "otlp.1", "otlp.json"
  *   1.17 dcm_endpoint.descriptors
  *   1.18 DCM_CAP_REMOTE
+ *   1.19 dcm_http_call.grpc
  */
 #ifndef DECIMA_PLUGIN_H
 #define DECIMA_PLUGIN_H
@@ -69,7 +70,7 @@ extern "C" {
 
 #define DCM_ABI_MAGIC 0x414d4344u /* "DCMA" */
 #define DCM_ABI_MAJOR 1
-#define DCM_ABI_MINOR 18
+#define DCM_ABI_MINOR 19
 
 /* -------------------------------------------------------------------------------------------------
  * The host

@@ -104,8 +104,10 @@ pages() {
 }
 verdict "cases of PAGES.md" "$(pages)"
 
-# flags: each key that FROM_PARCA.md names is one of what `decima generate conf` writes, and each row has a flag and a word for "-"
+# flags: each key that FROM_PARCA.md names is one of what `decima generate conf` writes, in conf/ or with the output parca, and each row has a flag and a word for "-"
 flags() {
+	printf 'outputs:\n  parca:\n    url: http://127.0.0.1:7070\n' >"$dir/parca.yaml"
+	"$decima" generate conf "$dir/parca.yaml" --plugin-path "$plugins" >"$dir/parca_conf" || echo "no configuration with the output parca"
 	# Keys with those above them: what stands below another is further in, as a comment or set.
 	awk '/^ *#?[a-z][a-z0-9_]*:/ {
 		match($0, /^ */)
@@ -115,7 +117,7 @@ flags() {
 		sub(/:.*/, "", key)
 		path[depth] = depth ? path[depth - 1] "." key : key
 		print path[depth]
-	}' conf/decima.yaml conf/agent.yaml conf/server.yaml conf/scraper.yaml | sort -u >"$dir/keys"
+	}' conf/decima.yaml conf/agent.yaml conf/server.yaml conf/scraper.yaml "$dir/parca_conf" | sort -u >"$dir/keys"
 	sed -n 's/^| `--[^|]* | \([^|]*\) | [^|]*|$/\1/p' docs/FROM_PARCA.md | sort -u >"$dir/named"
 	[ "$(grep -c . "$dir/named")" -ge 30 ] || echo "hardly any keys"
 	grep -vx -e - "$dir/named" | tr -d '`' | sort -u | comm -23 - "$dir/keys" | sed 's/^/no key /'

@@ -4,7 +4,7 @@
  *
  * Each batch is a request: the encoding "batch" in gzip, to /decima.v1.Ingest/Write of an input `receive`. The
  * other side says 200 when its stores have it, and knows a batch that comes again by its id, so that one whose
- * answer was lost counts once. What cannot be delivered now is kept in this output's queue.
+ * answer was lost counts once. What cannot be delivered now stays in the spool.
  *
  * Threads: write() on the output's writer thread, lifecycle on the control thread.
  */
@@ -15,12 +15,10 @@
 
 #include <decima/plugin.h>
 
-#include "core/base/buf.h"
 #include "core/base/cleanup.h"
 #include "core/base/error.h"
 #include "core/base/mem.h"
-#include "core/base/str.h"
-#include "plugins/output/decima/delivery.h"
+#include "plugins/output/delivery/delivery.h"
 
 /* ---- options ---- */
 
@@ -87,22 +85,6 @@ static void decima_stop(void *instance)
 	free(o);
 }
 
-static char *method_of(const char *url)
-{
-	struct buf b = { 0 };
-	size_t n = strlen(url);
-
-	while (n > 0 && url[n - 1] == '/')
-		n--;
-	buf__append(&b, url, n);
-	buf__text(&b, "/decima.v1.Ingest/Write");
-	if (b.error) {
-		buf__fini(&b);
-		return NULL;
-	}
-	return (char *)buf__take(&b, &n);
-}
-
 static int decima_open(const struct dcm_host *host, const void *config, void **ret_instance,
 		       struct dcm_error *err)
 {
@@ -113,13 +95,13 @@ static int decima_open(const struct dcm_host *host, const void *config, void **r
 		return error__nomem(err);
 	o->host = host;
 	o->config = config;
-	o->url = method_of(o->config->url);
+	o->url = delivery__url(o->config->url, "/decima.v1.Ingest/Write");
 	/* Level 1: more costs several times as much, for a tenth of the bytes. */
 	o->compressor = libdeflate_alloc_compressor(1);
 	r = o->url && o->compressor ? host->http_client_new(host, &o->config->http, &o->client, err)
 				    : error__nomem(err);
 	if (r == 0) {
-		o->delivery = delivery__new(host, o->client, o->url);
+		o->delivery = delivery__new(host, o->client);
 		r = o->delivery ? 0 : error__nomem(err);
 	}
 	if (r < 0) {
@@ -161,8 +143,13 @@ static int pack(struct decima_output *o, const uint8_t *data, size_t n, uint8_t 
 static int deliver(struct decima_output *o, const struct dcm_batch *batch, int64_t deadline_mono_ns,
 		   struct dcm_error *err)
 {
+	static const struct dcm_http_header headers[] = {
+		{ { "content-type", 12 }, { "application/vnd.decima.batch", 28 } },
+		{ { "content-encoding", 16 }, { "gzip", 4 } },
+	};
 	CLEANUP(mem__freep) uint8_t *data = NULL;
 	CLEANUP(mem__freep) uint8_t *packed = NULL;
+	struct delivery_request request = { .url = o->url, .headers = headers, .n_headers = 2 };
 	size_t n = 0;
 	int r = o->host->encode(o->host, batch, DCM_NONE, "batch", &data, &n, err);
 
@@ -171,7 +158,9 @@ static int deliver(struct decima_output *o, const struct dcm_batch *batch, int64
 	if (r < 0)
 		return r == -ENOMEM ? -EAGAIN : r;
 	o->host->metric_add(o->bytes, n);
-	return delivery__send(o->delivery, packed, n, deadline_mono_ns, err);
+	request.data = packed;
+	request.n = n;
+	return delivery__send(o->delivery, &request, deadline_mono_ns, err);
 }
 
 static int decima_write(void *instance, struct dcm_batch *batch, int64_t deadline_mono_ns,

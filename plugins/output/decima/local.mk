@@ -3,9 +3,7 @@
 if PLUGIN_OUTPUT_DECIMA
 pkglib_LTLIBRARIES += plugins/output_decima.la
 endif
-plugins_output_decima_la_SOURCES = \
-	plugins/output/decima/decima.c \
-	plugins/output/decima/delivery.c plugins/output/decima/delivery.h
+plugins_output_decima_la_SOURCES = plugins/output/decima/decima.c
 plugins_output_decima_la_CFLAGS = $(AM_CFLAGS) $(DEFLATE_CFLAGS)
 plugins_output_decima_la_LDFLAGS = $(LDFLAGS_PLUGIN)
-plugins_output_decima_la_LIBADD = $(BASE_LA) $(DEFLATE_LIBS)
+plugins_output_decima_la_LIBADD = $(DELIVERY_LA) $(DEFLATE_LIBS)

@@ -6,4 +6,4 @@ endif
 plugins_output_pyroscope_la_SOURCES = plugins/output/pyroscope/pyroscope.c
 plugins_output_pyroscope_la_CFLAGS = $(AM_CFLAGS)
 plugins_output_pyroscope_la_LDFLAGS = $(LDFLAGS_PLUGIN)
-plugins_output_pyroscope_la_LIBADD = $(BASE_LA)
+plugins_output_pyroscope_la_LIBADD = $(DELIVERY_LA)

@@ -3,16 +3,14 @@
  * plugins/output/pyroscope/pyroscope.c - an output that sends each profile to Pyroscope's /ingest
  *
  * Batches come with names (DCM_CAP_NAMED); each profile is encoded by the host as pprof, and is the
- * body of one POST whose query says its labels and its time. What the server may take later (no
- * answer, 408, 429, 5xx) is kept, and tried again no sooner than its Retry-After says; what it
- * refuses for good is counted, and its sentence stands in the output's state. A profile that was
- * taken is not sent again by a retry, but one whose answer was lost is: /ingest knows no ids.
+ * body of one POST whose query says its labels and its time. What the server may take later is tried
+ * again (plugins/output/delivery); what it refuses for good is counted, and its sentence stands in the
+ * output's state. A profile that was taken is not sent again by a retry, but one whose answer was
+ * lost is: /ingest knows no ids.
  *
- * Threads: write() on the output's writer thread, which waits for done() on the host's client
- * thread; the mutex guards what the two share. Lifecycle on the control thread.
+ * Threads: write() on the output's writer thread; lifecycle on the control thread.
  */
 #include <errno.h>
-#include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -24,11 +22,8 @@
 #include "core/base/mem.h"
 #include "core/base/str.h"
 #include "core/base/url.h"
-
-#define NS_PER_S	  INT64_C(1000000000)
-#define RETRY_AFTER_MAX_S 600 /* whatever a server says */
-#define ANSWER_MAX_BYTES  65536
-#define SENTENCE_MAX	  200 /* bytes of a server's answer that are told on */
+#include "plugins/output/delivery/delivery.h"
+#include "plugins/output/delivery/resume.h"
 
 /* ---- options ---- */
 
@@ -80,25 +75,9 @@ struct pyroscope {
 	const struct dcm_host *host;
 	struct dcm_http_client *client;
 	char *url; /* without slashes at its end */
+	struct delivery *delivery;
 	struct dcm_metric *sent;
-
-	/* Of write() alone: where it stopped in a batch that it was to try again, and until when it waits. */
-	struct dcm_batch_id batch;
-	uint32_t n_done;
-	bool is_resumable;
-	int64_t not_before_mono_ns;
-
-	pthread_mutex_t mutex;
-	pthread_cond_t answered;
-};
-
-/* What became of one call. */
-struct answer {
-	struct pyroscope *p;
-	bool is_there;
-	int fault, status;
-	int64_t retry_after_s;
-	char text[SENTENCE_MAX + 1];
+	struct resume resume; /* write()'s */
 };
 
 /* ---- lifecycle ---- */
@@ -108,8 +87,7 @@ static void pyroscope_stop(void *instance)
 	struct pyroscope *p = instance;
 
 	p->host->http_client_free(p->client);
-	pthread_cond_destroy(&p->answered);
-	pthread_mutex_destroy(&p->mutex);
+	delivery__free(p->delivery);
 	free(p->url);
 	free(p);
 }
@@ -119,18 +97,17 @@ static int pyroscope_open(const struct dcm_host *host, const void *config, void 
 {
 	const struct pyroscope_config *c = config;
 	struct pyroscope *p = NEW(struct pyroscope);
-	size_t n = strlen(c->url);
 	int r;
 
 	if (!p)
 		return error__nomem(err);
 	p->host = host;
-	pthread_mutex_init(&p->mutex, NULL);
-	pthread_cond_init(&p->answered, NULL);
-	while (n > 0 && c->url[n - 1] == '/')
-		n--;
-	p->url = mem__dup_str(c->url, n);
+	p->url = delivery__url(c->url, "");
 	r = p->url ? host->http_client_new(host, &c->http, &p->client, err) : error__nomem(err);
+	if (r == 0) {
+		p->delivery = delivery__new(host, p->client);
+		r = p->delivery ? 0 : error__nomem(err);
+	}
 	if (r < 0) {
 		pyroscope_stop(p);
 		return r;
@@ -200,128 +177,28 @@ static void put_url(struct buf *out, const struct pyroscope *p, const struct dcm
 		    (long long)profile->time_ns, (long long)(profile->time_ns + profile->duration_ns));
 }
 
-/* ---- one call ---- */
-
-/* Seconds; a date, which is the other form, counts as none. */
-static int64_t retry_after(const struct dcm_http_reply *reply)
-{
-	int64_t s = 0;
-
-	for (uint32_t i = 0; i < reply->n_headers; i++) {
-		struct dcm_str value = reply->headers[i].value;
-
-		if (!str__eq(reply->headers[i].name, STR("retry-after")))
-			continue;
-		for (uint32_t k = 0; k < value.n; k++) {
-			if (value.p[k] < '0' || value.p[k] > '9')
-				return 0;
-			s = s * 10 + (value.p[k] - '0');
-			if (s > RETRY_AFTER_MAX_S)
-				return RETRY_AFTER_MAX_S;
-		}
-	}
-	return s;
-}
-
-/* On the client thread. */
-static void done(void *ctx, const struct dcm_http_reply *reply)
-{
-	struct answer *a = ctx;
-	const char *text = reply->fault ? reply->sentence : (const char *)reply->data;
-	size_t n = reply->fault ? strlen(text) : reply->n;
-
-	pthread_mutex_lock(&a->p->mutex);
-	a->fault = reply->fault;
-	a->status = reply->status;
-	a->retry_after_s = retry_after(reply);
-	for (size_t i = 0; i < n && i < SENTENCE_MAX; i++)
-		a->text[i] = (unsigned char)text[i] < ' ' || text[i] == 0x7f ? ' ' : text[i];
-	a->is_there = true;
-	pthread_cond_signal(&a->p->answered);
-	pthread_mutex_unlock(&a->p->mutex);
-}
-
-static int post(struct pyroscope *p, const char *url, const uint8_t *data, size_t n,
-		int64_t timeout_ns, struct answer *ret, struct dcm_error *err)
-{
-	static const struct dcm_http_header headers[] = {
-		{ { "content-type", 12 }, { "application/octet-stream", 24 } },
-	};
-	const struct dcm_http_call call = {
-		.size = sizeof(call),
-		.method = "POST",
-		.url = url,
-		.headers = headers,
-		.n_headers = 1,
-		.body = data,
-		.n_body = n,
-		.timeout_ns = timeout_ns,
-		.max_bytes = ANSWER_MAX_BYTES,
-		.done = done,
-		.ctx = ret,
-	};
-	int r = p->host->http_start(p->client, &call, NULL, err);
-
-	if (r < 0)
-		return r;
-	pthread_mutex_lock(&p->mutex);
-	while (!ret->is_there)
-		pthread_cond_wait(&p->answered, &p->mutex);
-	pthread_mutex_unlock(&p->mutex);
-	return 0;
-}
-
-/* 0: taken. -EAGAIN: it may be later. -EBADMSG: never. */
-static int judge(struct pyroscope *p, const struct answer *a, struct dcm_error *err)
-{
-	if (a->fault)
-		return error__set(err, -EAGAIN, "%s", a->text);
-	if (a->status >= 200 && a->status < 300)
-		return 0;
-	error__set(err, -EAGAIN, "%s/ingest answered %d: %s", p->url, a->status, a->text);
-	/* Who may not send, or asks at a wrong place, is put right by hand, and then it can go well. */
-	if (a->status >= 500 || a->status == 408 || a->status == 429 || a->status == 401 ||
-	    a->status == 403 || a->status == 404) {
-		p->not_before_mono_ns = p->host->mono_ns(p->host) + a->retry_after_s * NS_PER_S;
-		return -EAGAIN;
-	}
-	return -EBADMSG;
-}
-
 /* ---- work ---- */
 
 static int send_profile(struct pyroscope *p, const struct dcm_batch *batch, uint32_t profile,
 			int64_t deadline_mono_ns, struct dcm_error *err)
 {
+	static const struct dcm_http_header headers[] = {
+		{ { "content-type", 12 }, { "application/octet-stream", 24 } },
+	};
 	CLEANUP(mem__freep) uint8_t *data = NULL;
-	struct answer answer = { .p = p };
+	struct delivery_request request = { .headers = headers, .n_headers = 1 };
 	struct buf url = { 0 };
-	int64_t left_ns = deadline_mono_ns - p->host->mono_ns(p->host);
-	size_t n = 0;
-	int r;
+	int r = p->host->encode(p->host, batch, profile, "pprof", &data, &request.n, err);
 
-	if (left_ns <= 0)
-		return error__set(err, -EAGAIN, "%u of %u profiles were sent in time", profile,
-				  batch->n_profiles);
-	r = p->host->encode(p->host, batch, profile, "pprof", &data, &n, err);
 	if (r < 0)
 		return r == -ENOMEM ? -EAGAIN : -EILSEQ;
 	put_url(&url, p, batch, &batch->profiles[profile]);
 	buf__byte(&url, 0);
-	r = url.error ? -EAGAIN : post(p, (const char *)url.data, data, n, left_ns, &answer, err);
+	request.url = (const char *)url.data;
+	request.data = data;
+	r = url.error ? -EAGAIN : delivery__send(p->delivery, &request, deadline_mono_ns, err);
 	buf__fini(&url);
-	if (r == -EINVAL)
-		return -EBADMSG;
-	return r < 0 ? -EAGAIN : judge(p, &answer, err);
-}
-
-/* A batch without a source may be any: better some of its profiles twice than not at all. */
-static bool is_same_batch(const struct pyroscope *p, const struct dcm_batch *batch)
-{
-	const struct dcm_batch_id *a = &p->batch, *b = &batch->id;
-
-	return p->is_resumable && (b->source.lo || b->source.hi) && a->sequence == b->sequence &&
-	       a->source.lo == b->source.lo && a->source.hi == b->source.hi;
+	return r == -EINVAL ? -EBADMSG : r;
 }
 
 static int pyroscope_write(void *instance, struct dcm_batch *batch, int64_t deadline_mono_ns,
@@ -334,23 +211,18 @@ static int pyroscope_write(void *instance, struct dcm_batch *batch, int64_t dead
 
 	if (!err)
 		err = &own;
-	if (p->host->mono_ns(p->host) < p->not_before_mono_ns)
-		return error__set(err, -EAGAIN, "%s/ingest asked to wait (Retry-After)", p->url);
-	if (!is_same_batch(p, batch))
-		p->n_done = 0;
-	p->batch = batch->id;
-	for (; p->n_done < batch->n_profiles; p->n_done++) {
-		r = send_profile(p, batch, p->n_done, deadline_mono_ns, err);
+	for (uint32_t i = resume__begin(&p->resume, batch); r != -EAGAIN && i < batch->n_profiles; i++) {
+		r = send_profile(p, batch, i, deadline_mono_ns, err);
 		if (r == -EAGAIN)
 			break;
 		is_refused |= r < 0;
 		if (r < 0)
 			p->host->drop(p->host, r == -EILSEQ ? "not_encoded" : "refused",
-				      batch->profiles[p->n_done].n_rows);
+				      batch->profiles[i].n_rows);
 		else
 			p->host->metric_add(p->sent, 1);
+		resume__note(&p->resume, batch, i + 1);
 	}
-	p->is_resumable = r == -EAGAIN;
 	if (r == -EAGAIN || is_refused)
 		p->host->set_state(p->host, DCM_STATE_DEGRADED, "%s", err->text);
 	else

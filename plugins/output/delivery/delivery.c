@@ -1,0 +1,291 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * plugins/output/delivery/delivery.c - one request to the other side, waited for, and what its answer means
+ */
+#include "plugins/output/delivery/delivery.h"
+
+#include <errno.h>
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#include "core/base/buf.h"
+#include "core/base/error.h"
+#include "core/base/mem.h"
+#include "core/base/str.h"
+#include "core/base/units.h"
+
+#define SECOND		 INT64_C(1000000000)
+#define WAIT_MAX_S	 INT64_C(3600) /* whatever the other side says */
+#define ANSWER_MAX_BYTES 65536
+#define SENTENCE_MAX	 300 /* bytes of the other side's words that are told on */
+
+/* grpc.github.io/grpc/core/md_doc_statuscodes.html */
+enum { GRPC_OK = 0, GRPC_INVALID_ARGUMENT = 3, GRPC_OUT_OF_RANGE = 11, GRPC_NONE = -1 };
+
+struct delivery {
+	const struct dcm_host *host;
+	struct dcm_http_client *client;
+	int64_t not_before_ns; /* the other side has asked for patience until then */
+	const struct delivery_request *request;
+
+	pthread_mutex_t lock; /* guards: */
+	pthread_cond_t answered;
+	bool is_answered;
+	int fault, status, grpc_status;
+	int64_t wait_ns;
+	char sentence[512];
+};
+
+struct delivery *delivery__new(const struct dcm_host *host, struct dcm_http_client *client)
+{
+	struct delivery *d = NEW(struct delivery);
+
+	if (!d)
+		return NULL;
+	d->host = host;
+	d->client = client;
+	pthread_mutex_init(&d->lock, NULL);
+	pthread_cond_init(&d->answered, NULL);
+	return d;
+}
+
+void delivery__free(struct delivery *d)
+{
+	if (!d)
+		return;
+	pthread_mutex_destroy(&d->lock);
+	pthread_cond_destroy(&d->answered);
+	free(d);
+}
+
+char *delivery__url(const char *url, const char *path)
+{
+	struct buf b = { 0 };
+	size_t n = strlen(url);
+
+	while (n > 0 && url[n - 1] == '/')
+		n--;
+	buf__append(&b, url, n);
+	buf__text(&b, path);
+	buf__byte(&b, 0);
+	if (b.error) {
+		buf__fini(&b);
+		return NULL;
+	}
+	return (char *)buf__take(&b, &n);
+}
+
+/* ---- answers (client thread) ---- */
+
+/* Of that name, the last: a trailer stands behind the headers. NULL: none. */
+static const struct dcm_str *header(const struct dcm_http_reply *reply, const char *name)
+{
+	const struct dcm_str *found = NULL;
+
+	for (uint32_t i = 0; i < reply->n_headers; i++)
+		if (str__eq(reply->headers[i].name, str__of(name)))
+			found = &reply->headers[i].value;
+	return found;
+}
+
+/* A number of [unit] ns in a header; 0 where it is none. */
+static int64_t number_in(const struct dcm_str *value, int64_t unit)
+{
+	int64_t v = 0;
+
+	if (!value || units__parse_int(*value, "", &v) < 0 || v <= 0)
+		return 0;
+	return v < WAIT_MAX_S * SECOND / unit ? v * unit : WAIT_MAX_S * SECOND;
+}
+
+/* "Wed, 21 Oct 2015 07:28:00 GMT" from now on. */
+static int64_t until(const struct delivery *d, const struct dcm_str *date)
+{
+	char text[64];
+	struct tm tm = { 0 };
+	const char *end;
+	int64_t ns;
+
+	if (!date || date->n >= sizeof(text))
+		return 0;
+	memcpy(text, date->p, date->n);
+	text[date->n] = '\0';
+	end = strptime(text, "%a, %d %b %Y %H:%M:%S GMT", &tm);
+	if (!end || *end)
+		return 0;
+	ns = (int64_t)timegm(&tm) * SECOND - d->host->real_ns(d->host);
+	if (ns < 0)
+		return 0;
+	return ns < WAIT_MAX_S * SECOND ? ns : WAIT_MAX_S * SECOND;
+}
+
+static int64_t wait_asked_for(const struct delivery *d, const struct dcm_http_reply *reply)
+{
+	const struct dcm_str *retry = header(reply, "retry-after");
+	int64_t ns = number_in(retry, SECOND);
+
+	if (ns == 0)
+		ns = until(d, retry);
+	return ns ? ns : number_in(header(reply, "grpc-retry-pushback-ms"), SECOND / 1000);
+}
+
+/* The sentence of a problem (RFC 9457): between "detail":" and the next quote that is not escaped; else all of it. */
+static struct dcm_str words_of(const struct dcm_http_reply *reply)
+{
+	static const char key[] = "\"detail\":\"";
+	const char *text = (const char *)reply->data;
+	const char *from = reply->n ? memmem(text, reply->n, key, sizeof(key) - 1) : NULL;
+	size_t n = 0, rest;
+
+	if (!from)
+		return (struct dcm_str){ text, (uint32_t)reply->n };
+	from += sizeof(key) - 1;
+	rest = reply->n - (size_t)(from - text);
+	while (n < rest && from[n] != '"')
+		n += from[n] == '\\' && n + 1 < rest ? 2 : 1;
+	return (struct dcm_str){ from, (uint32_t)(n < rest ? n : rest) };
+}
+
+static int hex(char c)
+{
+	if (c >= '0' && c <= '9')
+		return c - '0';
+	c |= 0x20;
+	return c >= 'a' && c <= 'f' ? c - 'a' + 10 : -1;
+}
+
+/* Appends somebody's words: no line ends, no controls, so long at most. grpc-message has % escapes. */
+static void add_words(char *to, size_t size, struct dcm_str words, bool is_escaped)
+{
+	size_t n = strlen(to), end = n + SENTENCE_MAX < size - 1 ? n + SENTENCE_MAX : size - 1;
+
+	for (uint32_t i = 0; i < words.n && n < end; i++) {
+		char c = words.p[i];
+
+		if (is_escaped && c == '%' && i + 2 < words.n && hex(words.p[i + 1]) >= 0 &&
+		    hex(words.p[i + 2]) >= 0) {
+			c = (char)(hex(words.p[i + 1]) << 4 | hex(words.p[i + 2]));
+			i += 2;
+		}
+		to[n++] = (unsigned char)c < ' ' || c == 0x7f ? ' ' : c;
+	}
+	to[n] = '\0';
+	to[str__utf8_cut(to, n)] = '\0';
+}
+
+static int grpc_status(const struct dcm_http_reply *reply)
+{
+	const struct dcm_str *s = header(reply, "grpc-status");
+	int64_t v = GRPC_NONE;
+
+	return s && units__parse_int(*s, "", &v) == 0 && v >= 0 && v <= 16 ? (int)v : GRPC_NONE;
+}
+
+/* With the lock. */
+static void say(struct delivery *d, const struct dcm_http_reply *reply)
+{
+	const struct dcm_str *message = header(reply, "grpc-message");
+	int n;
+
+	if (reply->fault) {
+		snprintf(d->sentence, sizeof(d->sentence), "%s", reply->sentence);
+		return;
+	}
+	if (d->grpc_status != GRPC_NONE)
+		n = snprintf(d->sentence, sizeof(d->sentence),
+			     "%.150s answered with gRPC's status %d: ", d->request->url, d->grpc_status);
+	else
+		n = snprintf(d->sentence, sizeof(d->sentence), "%.150s answered %d%s: ", d->request->url,
+			     reply->status, d->request->grpc ? " without a status of gRPC" : "");
+	if (d->grpc_status != GRPC_NONE && message)
+		add_words(d->sentence, sizeof(d->sentence), *message, true);
+	else if (d->grpc_status == GRPC_NONE && reply->n)
+		add_words(d->sentence, sizeof(d->sentence), words_of(reply), false);
+	if (n > 2 && d->sentence[n] == '\0')
+		d->sentence[n - 2] = '\0';
+}
+
+static void done(void *ctx, const struct dcm_http_reply *reply)
+{
+	struct delivery *d = ctx;
+
+	pthread_mutex_lock(&d->lock);
+	d->fault = reply->fault;
+	d->status = reply->status;
+	d->grpc_status = d->request->grpc && !reply->fault ? grpc_status(reply) : GRPC_NONE;
+	d->wait_ns = wait_asked_for(d, reply);
+	say(d, reply);
+	d->is_answered = true;
+	pthread_cond_signal(&d->answered);
+	pthread_mutex_unlock(&d->lock);
+}
+
+/* ---- sending ---- */
+
+static int judge(const struct delivery *d)
+{
+	if (d->fault)
+		return -EAGAIN;
+	if (d->request->grpc && d->grpc_status != GRPC_NONE) {
+		if (d->grpc_status == GRPC_OK)
+			return 0;
+		return d->grpc_status == GRPC_INVALID_ARGUMENT || d->grpc_status == GRPC_OUT_OF_RANGE
+			       ? -EBADMSG
+			       : -EAGAIN;
+	}
+	if (!d->request->grpc && d->status >= 200 && d->status < 300)
+		return 0;
+	return d->status == 400 || d->status == 413 || d->status == 415 || d->status == 422 ? -EBADMSG
+											    : -EAGAIN;
+}
+
+static int start(struct delivery *d, int64_t timeout_ns, struct dcm_error *err)
+{
+	static const struct dcm_http_header grpc[] = { { { "content-type", 12 },
+							 { "application/grpc+proto", 22 } } };
+	const struct delivery_request *q = d->request;
+	const struct dcm_http_call call = {
+		.size = sizeof(call),
+		.method = "POST",
+		.url = q->url,
+		.headers = q->grpc && !q->n_headers ? grpc : q->headers,
+		.n_headers = q->grpc && !q->n_headers ? 1 : q->n_headers,
+		.body = q->data,
+		.n_body = q->n,
+		.timeout_ns = timeout_ns,
+		.max_bytes = ANSWER_MAX_BYTES,
+		.grpc = q->grpc,
+		.done = done,
+		.ctx = d,
+	};
+
+	d->is_answered = false;
+	return d->host->http_start(d->client, &call, NULL, err);
+}
+
+int delivery__send(struct delivery *d, const struct delivery_request *request,
+		   int64_t deadline_mono_ns, struct dcm_error *err)
+{
+	int64_t now = d->host->mono_ns(d->host);
+	int r;
+
+	if (now < d->not_before_ns)
+		return error__set(err, -EAGAIN, "%s; it asked for patience", d->sentence);
+	if (deadline_mono_ns <= now)
+		return error__set(err, -EAGAIN, "no time is left for %s", request->url);
+	d->request = request;
+	r = start(d, deadline_mono_ns - now, err);
+	if (r < 0)
+		return r == -EINVAL ? r : -EAGAIN;
+	/* The call has a deadline of its own: it always ends. */
+	pthread_mutex_lock(&d->lock);
+	while (!d->is_answered)
+		pthread_cond_wait(&d->answered, &d->lock);
+	r = judge(d);
+	pthread_mutex_unlock(&d->lock);
+	d->not_before_ns = r == -EAGAIN ? d->host->mono_ns(d->host) + d->wait_ns : 0;
+	return r < 0 ? error__set(err, r, "%s", d->sentence) : 0;
+}

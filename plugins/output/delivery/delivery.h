@@ -1,0 +1,42 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * plugins/output/delivery/delivery.h - one request to the other side, waited for, and what its answer means
+ *
+ * What outputs that send share. Two rules hold for all of them. What is wrong with the bytes stays wrong: 400, 413,
+ * 415 and 422; of gRPC INVALID_ARGUMENT and OUT_OF_RANGE. All else may be put right (a token, an address, a version, a
+ * disk) and is tried again, no sooner than the other side asked for: Retry-After in seconds or as a date (RFC 9110,
+ * 10.2.3), and gRPC's grpc-retry-pushback-ms.
+ *
+ * One at a time, by one thread; the answer comes on the host's client thread.
+ */
+#ifndef DECIMA_OUTPUT_DELIVERY_H
+#define DECIMA_OUTPUT_DELIVERY_H
+
+#include <decima/plugin.h>
+
+struct delivery;
+
+struct delivery_request {
+	const char *url;
+	const struct dcm_http_header *headers; /* [n_headers]; of gRPC none are needed */
+	uint32_t n_headers;
+	bool grpc; /* data is messages in their frames, and the trailers say how it went */
+	const void *data;
+	size_t n;
+};
+
+/* The client is borrowed. NULL: no memory. */
+struct delivery *delivery__new(const struct dcm_host *host, struct dcm_http_client *client);
+void delivery__free(struct delivery *d); /* NULL works */
+
+/*
+ * Sends it and waits for the answer until the deadline. 0: it was taken. -EAGAIN: it may go well later. -EBADMSG: the same
+ * will be refused again. err says what the other side said, or why it was not heard.
+ */
+int delivery__send(struct delivery *d, const struct delivery_request *request,
+		   int64_t deadline_mono_ns, struct dcm_error *err);
+
+/* "URL/PATH", or URL without slashes at its end where `path` is ""; freed by the caller. NULL: no memory. */
+char *delivery__url(const char *url, const char *path);
+
+#endif

@@ -1,0 +1,9 @@
+# SPDX-License-Identifier: Apache-2.0
+# plugins/output/delivery/local.mk - what outputs that send share
+noinst_LTLIBRARIES += plugins/output/delivery/libdelivery.la
+plugins_output_delivery_libdelivery_la_SOURCES = \
+	plugins/output/delivery/delivery.c plugins/output/delivery/delivery.h \
+	plugins/output/delivery/resume.h
+plugins_output_delivery_libdelivery_la_CFLAGS = $(AM_CFLAGS) $(CONVERSION_CFLAGS)
+
+DELIVERY_LA = plugins/output/delivery/libdelivery.la $(BASE_LA)

@@ -1,0 +1,309 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * plugins/output/parca/parca.c - an output that sends profiles to Parca, by WriteRaw of its gRPC
+ *
+ * Batches come with names (DCM_CAP_NAMED); each profile is encoded by the host as pprof and goes into a
+ * WriteRawRequest (proto/parca/profilestore/v1alpha1/profilestore.proto) as a series with one sample, a request
+ * having some of a batch's profiles. Parca makes the type of a profile from the label __name__ and the types in the
+ * pprof. What it may take later is tried again (plugins/output/delivery); what it refuses is counted, and its sentence
+ * stands in the output's state. Whose answer was lost is sent again, and Parca knows no ids: such a profile counts
+ * twice there.
+ *
+ * Threads: write() on the output's writer thread; lifecycle on the control thread.
+ */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <decima/plugin.h>
+
+#include "core/base/buf.h"
+#include "core/base/error.h"
+#include "core/base/mem.h"
+#include "core/base/str.h"
+#include "core/base/url.h"
+#include "plugins/output/delivery/delivery.h"
+#include "plugins/output/delivery/resume.h"
+
+#define METHOD "/parca.profilestore.v1alpha1.ProfileStoreService/WriteRaw"
+/* Servers of gRPC take messages of 4 MiB unless told otherwise. A profile that is larger goes alone. */
+#define REQUEST_BYTES ((size_t)3 << 20)
+
+/* ---- options ---- */
+
+struct parca_config {
+	const char *url;
+	struct dcm_http_options http;
+};
+
+static const struct dcm_option rows[] = {
+	{
+		.name = "url",
+		.type = DCM_OPT_STRING,
+		.offset = offsetof(struct parca_config, url),
+		.flags = DCM_OPT_REQUIRED | DCM_OPT_RESTART,
+		.doc = "Where Parca is: https://HOST:PORT, or http://HOST:PORT without TLS.",
+	},
+	{
+		.name = "",
+		.type = DCM_OPT_SHARED,
+		.shared = DCM_SHARED_HTTP_CLIENT,
+		.offset = offsetof(struct parca_config, http),
+	},
+};
+
+static int check_config(const void *config, struct dcm_error *err)
+{
+	const struct parca_config *c = config;
+
+	if (!url__is_askable(c->url) || strncmp(c->url, "http", 4) != 0 || strpbrk(c->url, "?#"))
+		return error__set(err, -EINVAL,
+				  "url: \"%s\" is not http:// or https:// with a host and no query",
+				  c->url);
+	return 0;
+}
+
+static const struct dcm_table options = {
+	.size = sizeof(options),
+	.option_size = sizeof(struct dcm_option),
+	.struct_size = sizeof(struct parca_config),
+	.n_options = sizeof(rows) / sizeof(rows[0]),
+	.options = rows,
+	.check = check_config,
+};
+
+/* ---- lifecycle ---- */
+
+struct parca {
+	const struct dcm_host *host;
+	const struct parca_config *config;
+	struct dcm_http_client *client;
+	struct delivery *delivery;
+	char *url; /* of the method */
+	struct dcm_metric *sent;
+	struct resume resume; /* write()'s */
+};
+
+static void parca_stop(void *instance)
+{
+	struct parca *p = instance;
+
+	p->host->http_client_free(p->client);
+	delivery__free(p->delivery);
+	free(p->url);
+	free(p);
+}
+
+static int parca_open(const struct dcm_host *host, const void *config, void **ret_instance,
+		      struct dcm_error *err)
+{
+	struct parca *p = NEW(struct parca);
+	int r;
+
+	if (!p)
+		return error__nomem(err);
+	p->host = host;
+	p->config = config;
+	p->url = delivery__url(p->config->url, METHOD);
+	r = p->url ? host->http_client_new(host, &p->config->http, &p->client, err) : error__nomem(err);
+	if (r == 0) {
+		p->delivery = delivery__new(host, p->client);
+		r = p->delivery ? 0 : error__nomem(err);
+	}
+	if (r < 0) {
+		parca_stop(p);
+		return r;
+	}
+	p->sent = host->metric(host, DCM_COUNTER, "parca_sent_total", "Profiles that the server took.");
+	*ret_instance = p;
+	return 0;
+}
+
+static int parca_start(void *instance, struct dcm_error *err)
+{
+	struct parca *p = instance;
+
+	(void)err;
+	p->host->set_state(p->host, DCM_STATE_OK, "sends to %s", p->config->url);
+	return 0;
+}
+
+/* ---- the request: protobuf, all of it length-delimited ---- */
+
+static void put_field(struct buf *out, unsigned field, const void *p, size_t n)
+{
+	buf__varint(out, field << 3 | 2);
+	buf__varint(out, n);
+	buf__append(out, p, n);
+}
+
+/* The message in `inner` as a field; `inner` is empty again. */
+static void put_message(struct buf *out, unsigned field, struct buf *inner)
+{
+	put_field(out, field, inner->data ? inner->data : (const uint8_t *)"", inner->n);
+	if (inner->error && !out->error)
+		out->error = inner->error;
+	buf__reset(inner);
+}
+
+static void put_label(struct buf *label_set, struct buf *scratch, struct dcm_str name, struct dcm_str value)
+{
+	put_field(scratch, 1, name.p, name.n);
+	put_field(scratch, 2, value.p, value.n);
+	put_message(label_set, 1, scratch);
+}
+
+/* RawProfileSeries { labels: LabelSet, samples: [ RawSample { raw_profile } ] } */
+static void put_series(struct buf *out, const struct dcm_batch *b,
+		       const struct dcm_profile *profile, const uint8_t *pprof, size_t n)
+{
+	struct dcm_span series = b->series[profile->series];
+	struct buf labels = { 0 }, inner = { 0 }, all = { 0 };
+
+	put_label(&labels, &inner, STR("__name__"), b->strings[b->types[profile->type_off].name]);
+	for (uint32_t i = 0; i < series.n; i++) {
+		const struct dcm_pair *pair = &b->pairs[series.off + i];
+
+		if (!str__eq(b->strings[pair->name], STR("__name__")))
+			put_label(&labels, &inner, b->strings[pair->name], b->strings[pair->value]);
+	}
+	put_message(&all, 1, &labels);
+	put_field(&inner, 1, pprof, n);
+	put_message(&all, 2, &inner);
+	put_message(out, 2, &all);
+	buf__fini(&labels);
+	buf__fini(&inner);
+	buf__fini(&all);
+}
+
+/* The head of a message of gRPC, whose bytes follow: not packed, and how long. */
+enum { FRAME_HEAD_BYTES = 5 };
+
+static void set_frame_head(struct buf *message)
+{
+	size_t n = message->n - FRAME_HEAD_BYTES;
+
+	message->data[0] = 0;
+	for (int i = 0; i < 4; i++)
+		message->data[1 + i] = (uint8_t)(n >> (24 - 8 * i));
+}
+
+/* ---- work ---- */
+
+/*
+ * Profiles from `first` on, until there are enough; *ret_end is behind the last. One that cannot be encoded is lost.
+ * -EAGAIN: no memory.
+ */
+static int fill(struct parca *p, const struct dcm_batch *batch, uint32_t first, struct buf *message,
+		uint32_t *ret_end, uint32_t *ret_n, struct dcm_error *err)
+{
+	uint32_t i;
+
+	buf__append(message, "\0\0\0\0", FRAME_HEAD_BYTES);
+	for (i = first; i < batch->n_profiles && message->n < REQUEST_BYTES && !message->error; i++) {
+		uint8_t *pprof = NULL;
+		size_t n = 0;
+		int r = p->host->encode(p->host, batch, i, "pprof", &pprof, &n, err);
+
+		if (r == -ENOMEM)
+			return -EAGAIN;
+		if (r < 0) {
+			p->host->drop(p->host, "not_encoded", batch->profiles[i].n_rows);
+			continue;
+		}
+		/* The next request begins with what would make this one too large. */
+		if (*ret_n > 0 && message->n + n > REQUEST_BYTES) {
+			free(pprof);
+			break;
+		}
+		put_series(message, batch, &batch->profiles[i], pprof, n);
+		++*ret_n;
+		free(pprof);
+	}
+	*ret_end = i;
+	return message->error ? error__set(err, -EAGAIN, "no memory for a request") : 0;
+}
+
+static uint64_t rows_between(const struct dcm_batch *batch, uint32_t first, uint32_t end)
+{
+	uint64_t n = 0;
+
+	for (uint32_t i = first; i < end; i++)
+		n += batch->profiles[i].n_rows;
+	return n;
+}
+
+/* One request, from *at on, which then is where the next begins. */
+static int send_some(struct parca *p, const struct dcm_batch *batch, uint32_t *at,
+		     int64_t deadline_mono_ns, struct dcm_error *err)
+{
+	struct buf message = { 0 };
+	uint32_t end = *at, n = 0;
+	int r = fill(p, batch, *at, &message, &end, &n, err);
+
+	if (r == 0 && n > 0) {
+		set_frame_head(&message);
+		const struct delivery_request request = {
+			.url = p->url, .grpc = true, .data = message.data, .n = message.n
+		};
+		r = delivery__send(p->delivery, &request, deadline_mono_ns, err);
+	}
+	buf__fini(&message);
+	if (r == -EAGAIN)
+		return r;
+	if (r < 0)
+		p->host->drop(p->host, "refused", rows_between(batch, *at, end));
+	else
+		p->host->metric_add(p->sent, n);
+	*at = end;
+	resume__note(&p->resume, batch, end);
+	return r < 0 ? -EBADMSG : 0;
+}
+
+static int parca_write(void *instance, struct dcm_batch *batch, int64_t deadline_mono_ns,
+		       struct dcm_error *err)
+{
+	struct parca *p = instance;
+	struct dcm_error own = DCM_ERROR_INIT; /* the state needs a sentence, whether the caller does or not */
+	uint32_t at = resume__begin(&p->resume, batch);
+	bool is_refused = false;
+	int r = 0;
+
+	if (!err)
+		err = &own;
+	while (r != -EAGAIN && at < batch->n_profiles) {
+		r = send_some(p, batch, &at, deadline_mono_ns, err);
+		is_refused |= r == -EBADMSG;
+	}
+	if (r == -EAGAIN || is_refused)
+		p->host->set_state(p->host, DCM_STATE_DEGRADED, "%s", err->text);
+	else
+		p->host->set_state(p->host, DCM_STATE_OK, "sends to %s", p->config->url);
+	return r == -EAGAIN ? r : 0;
+}
+
+/* ---- what the host is told ---- */
+
+static const struct dcm_lifecycle lifecycle = {
+	.size = sizeof(lifecycle),
+	.open = parca_open,
+	.start = parca_start,
+	.stop = parca_stop,
+};
+static const struct dcm_output_ops ops = { .size = sizeof(ops), .write = parca_write };
+static const struct dcm_plugin plugin = {
+	DCM_PLUGIN_HEAD,
+	.kind = DCM_OUTPUT,
+	.caps = DCM_CAP_NAMED | DCM_CAP_REMOTE,
+	.name = "parca",
+	.version = "1",
+	.summary = "Sends profiles to Parca, or to what takes its WriteRaw.",
+	.options = &options,
+	.lifecycle = &lifecycle,
+	.output = &ops,
+};
+
+const struct dcm_plugin *dcm_plugin_entry(void)
+{
+	return &plugin;
+}

@@ -1,0 +1,138 @@
+#!/bin/sh
+# SPDX-License-Identifier: Apache-2.0
+# tests/e2e/parca.sh - profiles that are sent on by Parca's WriteRaw: what a server by grpc-go reads of them, and another daemon
+#
+# runs beside others
+set -u
+. "$top_srcdir/tests/e2e/lib.sh"
+
+[ -e "$plugins/output_parca.so" ] || skip_all "built without the output parca"
+[ -e "$plugins/input_receive.so" ] || skip_all "built without receive"
+
+far=
+store=
+far_stop() {
+	[ -n "$far" ] || return 0
+	kill "$far" 2>/dev/null
+	wait "$far"
+	far=
+}
+trap 'kill "$store" 2>/dev/null; far_stop; daemon_stop; rm -rf "$dir"' EXIT
+cat >"$dir/far.yaml" <<YAML
+inputs: { receive: {} }
+storage: { local: {} }
+server: { tokens: [ { token: letmein, role: write } ] }
+YAML
+far_settled() { grep -q 'is ready at' "$dir/far.log" || ! kill -0 "$far"; }
+# far_start PORT: who is sent to
+far_start() {
+	: >"$dir/far.log"
+	"$decima" run --plugin-path "$plugins" --data "$dir/far" -c "$dir/far.yaml" \
+		--set "server.listen=[\"127.0.0.1:$1\",\"unix:$dir/far.sock\"]" >"$dir/far.out" 2>"$dir/far.log" &
+	far=$!
+	wait_for 60 far_settled
+	grep -q 'is ready at' "$dir/far.log"
+}
+if ! far_start 0; then
+	not_ok parca.far_starts "$(tail -n 3 "$dir/far.log" | tr '\n' '|')"
+	exit 1
+fi
+url=$(sed -n 's|.*is ready at \(http://[^ ,]*\).*|\1|p' "$dir/far.log" | head -n 1)
+port=${url##*:}
+port=${port%%/*}
+
+# ---- a server by grpc-go, with the published .proto ----
+: >"$dir/store.out"
+store_start() {
+	go_modules parca.grpc_go -mod=mod || return
+	command -v protoc >/dev/null || {
+		skip parca.grpc_go "protoc is missing; apt-get install protobuf-compiler"
+		return 1
+	}
+	cp -R "$top_srcdir/tests/programs/parca_store" "$dir/store.src"
+	if ! (cd "$dir/store.src" && timeout 120 go mod tidy && timeout 300 go build -o "$dir/parca_store" .) >"$dir/err" 2>&1; then
+		skip parca.grpc_go "its modules cannot be fetched or built: $(tail -n 1 "$dir/err")"
+		return 1
+	fi
+	protoc -I "$top_srcdir/proto" -o "$dir/descriptors" parca/profilestore/v1alpha1/profilestore.proto || return
+	"$dir/parca_store" "$dir/descriptors" >"$dir/store.out" 2>"$dir/store.err" &
+	store=$!
+	wait_for 30 grep -q '^at ' "$dir/store.out"
+}
+also=
+if store_start; then
+	also=", { name: go, url: \"http://$(sed -n 's/^at //p' "$dir/store.out")\", bearer_token: secret }"
+fi
+
+printf 'letmein\n' >"$dir/token"
+cat >"$dir/near.yaml" <<YAML
+node: test
+inputs: { receive: {} }
+storage: { memory: {} }
+outputs:
+  parca: [ { url: "http://127.0.0.1:$port/", bearer_token_file: token }$also ]
+YAML
+if ! daemon_start -c "$dir/near.yaml"; then
+	not_ok parca.starts "$(tail -n 3 "$dir/log" | tr '\n' '|')"
+	exit 1
+fi
+
+# push LABELS: standard input is the body
+push() { curl -s -f --unix-socket "$dir/sock" --data-binary @- "http://localhost/api/v1/ingest?$1" >/dev/null; }
+# stacks SELECTOR SOCKET
+stacks() { "$decima" query stacks "$1" --focus . --from now-1h --to now+1m --url "unix:$2" 2>/dev/null | sort; }
+same() { stacks "$1" "$dir/sock" >"$dir/want" && stacks "$2" "$dir/far.sock" >"$dir/got" && [ -s "$dir/want" ] && cmp -s "$dir/want" "$dir/got"; }
+# arrives NAME TYPE LABELS [TYPE THERE]: the other daemon's answer is this one's
+arrives() {
+	if wait_for 10 same "$2$3" "${4:-$2}$3"; then ok "parca.$1"; else
+		not_ok "parca.$1" "$(diff "$dir/want" "$dir/got" | head -n 3 | tr '\n' '|') $(tail -n 1 "$dir/log")"
+	fi
+}
+# read_as NAME LINE: what the server by grpc-go has read
+read_as() {
+	[ -n "$store" ] || return 0
+	if wait_for 10 grep -qxF -e "$2" "$dir/store.out"; then ok "parca.$1"; else
+		not_ok "parca.$1" "$(tail -n 3 "$dir/store.out" | tr '\n' '|') $(tail -n 1 "$dir/log")"
+	fi
+}
+
+# What adds up and has no duration is for Parca something that stands: it knows the one by the other.
+delta=demo:samples:count:::delta
+printf 'main;work 30\nmain;idle 12\n' | push 'name=demo&label=service_name=shop&label=env=a%20b%26c%7D%22'
+arrives labels $delta '{service_name="shop"}' demo:samples:count::
+printf 'main;work 5\n' | push 'name=other&label=service_name=shop'
+arrives another_type other:samples:count:::delta '{service_name="shop"}' other:samples:count::
+read_as go_reads_it 'demo:samples:count::{env=a b&c}",instance=test,node=test,service_name=shop} sum=42 stacks=2 duration=0'
+read_as go_reads_the_other 'other:samples:count::{instance=test,node=test,service_name=shop} sum=5 stacks=1 duration=0'
+read_as token_is_sent 'authorization: Bearer secret'
+now=$(date +%s)
+printf 'main;work 7\nmain;idle 2\n' | curl -s -f --unix-socket "$dir/sock" --data-binary @- \
+	"http://localhost/ingest?name=app.cpu&from=$((now - 10))&until=$now&format=folded&sampleRate=100" >/dev/null
+arrives with_a_duration process_cpu:cpu:nanoseconds:cpu:nanoseconds:delta '{service_name="app"}'
+read_as go_reads_a_duration 'process_cpu:cpu:nanoseconds:cpu:nanoseconds{instance=test,node=test,service_name=app} sum=90000000 stacks=2 duration=10000000000'
+
+# ---- refused for good: counted, with the words; unavailable: it is tried again ----
+dropped() { get /metrics | sed -n "s/^decima_dropped_total{instance=\"$1\",reason=\"refused\"} //p"; }
+if [ -n "$store" ]; then
+	printf 'main;no 7\n' | push 'name=demo&label=refuse=3'
+	is_counted() { [ "$(dropped go)" = 1 ]; }
+	if wait_for 20 is_counted; then ok parca.refused_is_counted; else not_ok parca.refused_is_counted "$(dropped go)"; fi
+	get /api/v1/pipeline >"$dir/pipeline"
+	expect parca.refused_says_why "gRPC's status 3: refused: 100 % of " "$dir/pipeline"
+	printf 'main;wait 9\n' | push 'name=demo&label=refuse=14:3'
+	read_as unavailable_is_tried_again 'demo:samples:count::{instance=test,node=test,refuse=14:3} sum=9 stacks=1 duration=0'
+fi
+
+# ---- away, and back; a wrong token, which is put right ----
+far_stop
+printf 'main;late 7\n' | push 'name=demo&label=service_name=late'
+far_start "$port" || not_ok parca.far_is_back "$(tail -n 3 "$dir/far.log" | tr '\n' '|')"
+arrives after_it_was_away $delta '{service_name="late"}' demo:samples:count::
+printf 'wrong\n' >"$dir/token"
+sleep 1.2
+printf 'main;token 8\n' | push 'name=demo&label=service_name=token'
+says() { get /api/v1/pipeline | grep -qF -e "$1"; }
+if wait_for 20 says "status 16"; then ok parca.wrong_token_is_told; else not_ok parca.wrong_token_is_told "$(get /api/v1/pipeline | head -c 400)"; fi
+printf 'letmein\n' >"$dir/token"
+wait_for 30 same "$delta{service_name=\"token\"}" 'demo:samples:count::{service_name="token"}'
+arrives right_token $delta '{service_name="token"}' demo:samples:count::
