@@ -62,6 +62,10 @@ fuzz_programs += fuzz/fuzz_pushed
 fuzz_fuzz_pushed_SOURCES = fuzz/fuzz_pushed.c $(FUZZ_MAIN) tests/unit/batch_judge.c tests/unit/batch_judge.h
 fuzz_fuzz_pushed_LDADD = $(CODEC_LA) $(FUZZ_LDFLAGS)
 
+fuzz_programs += fuzz/fuzz_arrow
+fuzz_fuzz_arrow_SOURCES = fuzz/fuzz_arrow.c $(FUZZ_MAIN) tests/unit/batch_judge.c tests/unit/batch_judge.h
+fuzz_fuzz_arrow_LDADD = $(CODEC_LA) $(FUZZ_LDFLAGS)
+
 fuzz_programs += fuzz/fuzz_talk
 fuzz_fuzz_talk_SOURCES = fuzz/fuzz_talk.c core/api/reflection.c $(FUZZ_MAIN)
 fuzz_fuzz_talk_LDADD = $(CODEC_LA) $(NET_LA) $(FUZZ_LDFLAGS)

@@ -22,6 +22,7 @@
 #include "core/codec/perf_script.h"
 #include "core/codec/pprof.h"
 #include "core/codec/pushed.h"
+#include "core/codec/sampled.h"
 #include "core/codec/speedscope.h"
 #include "core/codec/wire.h"
 #include "core/codec/wire_tables.h"
@@ -67,6 +68,7 @@ static const struct format {
 	{ "lines", "", NULL, folded__decode_lines },
 	{ "push.v1", "", NULL, pushed__decode },
 	{ "writeraw", "", NULL, pushed__decode_raw },
+	{ "writearrow", "", NULL, sampled__decode },
 	{ "otlp", "", NULL, otlp__decode },
 	{ "otlp.1", "", NULL, otlp__decode_current },
 	{ "otlp.json", "", NULL, otlp__decode_json },

@@ -5,12 +5,15 @@
 #include "core/codec/decode.h"
 
 #include <errno.h>
+#include <stdio.h>
 #include <string.h>
 
 #include "core/base/error.h"
+#include "core/base/hash.h"
 #include "core/base/mem.h"
 #include "core/base/str.h"
 #include "core/batch/builder.h"
+#include "core/batch/limits.h"
 #include "core/batch/type.h"
 
 uint64_t decode__max_bytes(const struct decode_options *o, uint64_t usual)
@@ -109,4 +112,41 @@ enum dcm_mapping_kind decode__mapping_kind(struct dcm_str file)
 	if (file.p[0] == '[' && file.p[file.n - 1] == ']')
 		return DCM_MAPPING_MODULE;
 	return DCM_MAPPING_FILE;
+}
+
+enum decode_frame decode__frame(struct dcm_str s)
+{
+	static const struct {
+		const char *text;
+		enum decode_frame type;
+	} known[] = {
+		{ "native", DECODE_FRAME_NATIVE },    { "go", DECODE_FRAME_NATIVE },
+		{ "rust", DECODE_FRAME_NATIVE },      { "kernel", DECODE_FRAME_KERNEL },
+		{ "jvm", DECODE_FRAME_JIT },	      { "v8js", DECODE_FRAME_JIT },
+		{ "dotnet", DECODE_FRAME_JIT },	      { "phpjit", DECODE_FRAME_JIT },
+		{ "luajit", DECODE_FRAME_JIT },	      { "cpython", DECODE_FRAME_INTERPRETED },
+		{ "php", DECODE_FRAME_INTERPRETED },  { "perl", DECODE_FRAME_INTERPRETED },
+		{ "ruby", DECODE_FRAME_INTERPRETED }, { "beam", DECODE_FRAME_INTERPRETED },
+		{ "lua", DECODE_FRAME_INTERPRETED },  { "abort-marker", DECODE_FRAME_ABORT },
+	};
+
+	for (size_t i = 0; i < sizeof(known) / sizeof(known[0]); i++)
+		if (str__eq(s, str__of(known[i].text)))
+			return known[i].type;
+	return DECODE_FRAME_UNTOLD;
+}
+
+uint32_t decode__build_id(struct dcm_builder *b, struct dcm_str id, bool is_gnu)
+{
+	char text[BUILD_ID_MAX_CHARS + 1];
+	bool is_hex = is_gnu && id.n < sizeof(text);
+
+	for (uint32_t i = 0; is_hex && i < id.n; i++) {
+		is_hex = str__hex_digit(id.p[i]) >= 0;
+		text[i] = id.p[i] >= 'A' && id.p[i] <= 'F' ? (char)(id.p[i] - 'A' + 'a') : id.p[i];
+	}
+	if (is_hex)
+		return builder__string(b, (struct dcm_str){ text, id.n });
+	snprintf(text, sizeof(text), "~%016llx", (unsigned long long)hash__bytes(id.p, id.n, 0));
+	return builder__string(b, str__of(text));
 }

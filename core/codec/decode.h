@@ -100,4 +100,18 @@ bool decode__is_note(struct dcm_str name);
  */
 enum dcm_mapping_kind decode__mapping_kind(struct dcm_str file);
 
+/* What OpenTelemetry's profile.frame.type, and the frame_type of Parca's agent, which is the same, say of a frame. */
+enum decode_frame {
+	DECODE_FRAME_UNTOLD,
+	DECODE_FRAME_NATIVE,
+	DECODE_FRAME_KERNEL,
+	DECODE_FRAME_JIT,
+	DECODE_FRAME_INTERPRETED,
+	DECODE_FRAME_ABORT
+};
+enum decode_frame decode__frame(struct dcm_str type);
+
+/* The builder's string of a build id. One that is no GNU one, hex, tells files apart all the same: by a stand-in. */
+uint32_t decode__build_id(struct dcm_builder *b, struct dcm_str id, bool is_gnu);
+
 #endif

@@ -2,6 +2,8 @@
 # core/codec/local.mk - profile formats in and out
 noinst_LTLIBRARIES += core/codec/libcodec.la
 core_codec_libcodec_la_SOURCES = \
+	core/codec/arrow.c core/codec/arrow.h core/codec/arrow_batch.c core/codec/arrow_meta.c core/codec/arrow_meta.h \
+	core/codec/arrow_parts.h core/codec/arrow_schema.c \
 	core/codec/codec.c core/codec/codec.h \
 	core/codec/decode.c core/codec/decode.h \
 	core/codec/encode.c core/codec/encode.h \
@@ -22,14 +24,15 @@ core_codec_libcodec_la_SOURCES = \
 	core/codec/pprof_input.h core/codec/pprof_labels.c core/codec/pprof_tables.c \
 	core/codec/protobuf.c core/codec/protobuf.h \
 	core/codec/pushed.c core/codec/pushed.h \
+	core/codec/sampled.c core/codec/sampled.h \
 	core/codec/varints.c core/codec/varints.h \
 	core/codec/speedscope.h core/codec/speedscope_decode.c core/codec/speedscope_encode.c \
 	core/codec/wire.h core/codec/wire_encode.c core/codec/wire_decode.c \
 	core/codec/wire_tables.c core/codec/wire_tables.h
-core_codec_libcodec_la_CFLAGS = $(AM_CFLAGS) $(CONVERSION_CFLAGS) $(JANSSON_CFLAGS)
+core_codec_libcodec_la_CFLAGS = $(AM_CFLAGS) $(CONVERSION_CFLAGS) $(JANSSON_CFLAGS) $(ZSTD_CFLAGS) $(LZ4_CFLAGS)
 core_codec_libcodec_la_LIBADD = -lm
 
-CODEC_LA = core/codec/libcodec.la $(BATCH_LA) $(DEFLATE_LA) $(JANSSON_LIBS)
+CODEC_LA = core/codec/libcodec.la $(BATCH_LA) $(DEFLATE_LA) $(JANSSON_LIBS) $(ZSTD_LIBS) $(LZ4_LIBS)
 
 # The page as a C string.
 EXTRA_DIST += core/codec/flame.html

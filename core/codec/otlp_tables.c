@@ -134,22 +134,6 @@ int otlp_tables__string(struct otlp_input *in, const char *what, uint64_t index,
 
 /* ---- mappings ---- */
 
-/* An id that is no GNU one tells files apart all the same: by a stand-in. */
-static uint32_t build_id_of(struct otlp_input *in, struct dcm_str id, bool is_gnu)
-{
-	char text[BUILD_ID_MAX_CHARS + 1];
-	bool is_hex = is_gnu && id.n < sizeof(text);
-
-	for (uint32_t i = 0; is_hex && i < id.n; i++) {
-		is_hex = str__hex_digit(id.p[i]) >= 0;
-		text[i] = id.p[i] >= 'A' && id.p[i] <= 'F' ? (char)(id.p[i] - 'A' + 'a') : id.p[i];
-	}
-	if (is_hex)
-		return builder__string(in->b, (struct dcm_str){ text, id.n });
-	snprintf(text, sizeof(text), "~%016llx", (unsigned long long)hash__bytes(id.p, id.n, 0));
-	return builder__string(in->b, str__of(text));
-}
-
 struct build_id {
 	struct dcm_str text;
 	int rank; /* of its kind; 0: none */
@@ -193,7 +177,7 @@ static int read_mapping(struct otlp_input *in, struct otlp_piece at, struct otlp
 				    .ids = { DCM_NONE, DCM_NONE } };
 	m->raw.kind = decode__mapping_kind(file);
 	if (id.rank)
-		m->raw.build_id = build_id_of(in, id.text, id.rank == 4);
+		m->raw.build_id = decode__build_id(in->b, id.text, id.rank == 4);
 	if (m->raw.kind == DCM_MAPPING_ANON && m->raw.build_id)
 		m->raw.kind = DCM_MAPPING_FILE;
 	if (str__eq(file, STR("//anon")))
@@ -272,45 +256,14 @@ static int find_function(struct otlp_input *in, uint64_t index, uint32_t *ret)
 
 /* ---- locations ---- */
 
-enum frame_type {
-	FRAME_UNTOLD,
-	FRAME_NATIVE,
-	FRAME_KERNEL,
-	FRAME_JIT,
-	FRAME_INTERPRETED,
-	FRAME_ABORT
-};
-
-static enum frame_type frame_type_of(struct dcm_str s)
-{
-	static const struct {
-		const char *text;
-		enum frame_type type;
-	} known[] = {
-		{ "native", FRAME_NATIVE },    { "go", FRAME_NATIVE },
-		{ "rust", FRAME_NATIVE },      { "kernel", FRAME_KERNEL },
-		{ "jvm", FRAME_JIT },	       { "v8js", FRAME_JIT },
-		{ "dotnet", FRAME_JIT },       { "phpjit", FRAME_JIT },
-		{ "luajit", FRAME_JIT },       { "cpython", FRAME_INTERPRETED },
-		{ "php", FRAME_INTERPRETED },  { "perl", FRAME_INTERPRETED },
-		{ "ruby", FRAME_INTERPRETED }, { "beam", FRAME_INTERPRETED },
-		{ "lua", FRAME_INTERPRETED },  { "abort-marker", FRAME_ABORT },
-	};
-
-	for (size_t i = 0; i < sizeof(known) / sizeof(known[0]); i++)
-		if (str__eq(s, str__of(known[i].text)))
-			return known[i].type;
-	return FRAME_UNTOLD;
-}
-
 static int take_frame_type(struct otlp_input *in, void *ctx, uint64_t index)
 {
-	enum frame_type *type = ctx;
+	enum decode_frame *type = ctx;
 	struct otlp_attribute *a;
 	int e = otlp_values__attribute(in, index, &a);
 
 	if (e == 0 && str__eq(a->key, STR("profile.frame.type")))
-		*type = frame_type_of(a->value.text);
+		*type = decode__frame(a->value.text);
 	return e;
 }
 
@@ -318,7 +271,7 @@ static int take_frame_type(struct otlp_input *in, void *ctx, uint64_t index)
 struct reading {
 	struct dcm_location made;
 	struct dcm_line lines[LOCATION_MAX_LINES];
-	enum frame_type type;
+	enum decode_frame type;
 	uint64_t v[3];
 	bool has_mapping;
 };
@@ -407,16 +360,17 @@ static void place(struct otlp_input *in, struct otlp_mapping *m, struct reading 
 	struct dcm_location *made = &l->made;
 	uint32_t kind = m ? m->raw.kind : DCM_MAPPING_FILE;
 
-	if (l->type == FRAME_KERNEL ||
-	    (l->type == FRAME_UNTOLD && (kind == DCM_MAPPING_KERNEL || kind == DCM_MAPPING_MODULE))) {
+	if (l->type == DECODE_FRAME_KERNEL ||
+	    (l->type == DECODE_FRAME_UNTOLD &&
+	     (kind == DCM_MAPPING_KERNEL || kind == DCM_MAPPING_MODULE))) {
 		made->kind = DCM_FRAME_KERNEL;
 		made->mapping = kernel_mapping(in, m);
 		made->addr_kind = made->address ? DCM_ADDR_VADDR : DCM_ADDR_NONE;
 		return;
 	}
-	if (l->type == FRAME_JIT || (l->type == FRAME_UNTOLD && kind == DCM_MAPPING_ANON))
+	if (l->type == DECODE_FRAME_JIT || (l->type == DECODE_FRAME_UNTOLD && kind == DCM_MAPPING_ANON))
 		made->kind = DCM_FRAME_JIT;
-	else if (l->type == FRAME_INTERPRETED)
+	else if (l->type == DECODE_FRAME_INTERPRETED)
 		made->kind = DCM_FRAME_INTERPRETED;
 	/* A name is all that such a frame has: its address is of one process, or a place in a text. */
 	if (made->kind != DCM_FRAME_NATIVE && made->n_lines) {
@@ -456,7 +410,7 @@ static int make_location(struct otlp_input *in, struct otlp_piece at, struct rea
 	if (e < 0)
 		return e;
 	l->made.address = l->v[2];
-	if (l->type == FRAME_ABORT)
+	if (l->type == DECODE_FRAME_ABORT)
 		make_abort(in, l);
 	else
 		place(in, m, l);
@@ -475,7 +429,7 @@ int otlp_tables__location(struct otlp_input *in, uint64_t index, uint32_t *ret)
 		struct reading l;
 		/* Not all of it: room for lines is large, and few are used. */
 		l.made = (struct dcm_location){ .mapping = DCM_NONE, .process = DCM_NONE };
-		l.type = FRAME_UNTOLD;
+		l.type = DECODE_FRAME_UNTOLD;
 		memset(l.v, 0, sizeof(l.v));
 		l.has_mapping = false;
 		e = make_location(in, at, &l, &in->location_ids[index]);

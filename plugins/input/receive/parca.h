@@ -7,7 +7,7 @@
 
 #include "plugins/input/receive/desk.h"
 
-/* Offers the method. The desk outlives it. */
+/* Offers the methods. The desk outlives it. */
 int parca__serve(struct desk *d, struct dcm_error *err);
 
 #endif

@@ -1,0 +1,55 @@
+#!/bin/sh
+# SPDX-License-Identifier: Apache-2.0
+# tests/e2e/parca_arrow.sh - what Parca's agents send by WriteArrow: streams of Arrow's own library, over grpc-go
+#
+# runs beside others
+set -u
+. "$top_srcdir/tests/e2e/lib.sh"
+
+[ -e "$plugins/input_receive.so" ] || skip_all "built without receive"
+printf 'inputs: { receive: {} }\nstorage: { local: {} }\n' >"$dir/arrow.yaml"
+if ! daemon_start -c "$dir/arrow.yaml" --set "server.listen=[\"127.0.0.1:0\",\"unix:$dir/sock\"]"; then
+	not_ok parca_arrow.starts "$(tail -n 3 "$dir/log" | tr '\n' '|')"
+	exit 1
+fi
+ok parca_arrow.starts
+base=$(sed -n 's|.*is ready at \(http://[^ ,]*\).*|\1|p' "$dir/log" | head -n 1)
+grpcurl_made parca_arrow.grpcurl || exit 0
+cp -R "$top_srcdir/tests/programs/parca_arrow" "$dir/arrow.src"
+if ! (cd "$dir/arrow.src" && timeout 200 go mod tidy && timeout 400 go build -o "$dir/parca_arrow" .) >"$dir/err" 2>&1; then
+	skip parca_arrow.stream "its module cannot be fetched or built: $(tail -n 1 "$dir/err")"
+	exit 0
+fi
+
+# send FILE: by WriteArrow
+send() {
+	printf '{"ipcBuffer":"%s"}' "$(base64 "$1" | tr -d '\n')" >"$dir/request"
+	timeout 60 "$dir/grpcurl" -plaintext -d @ "${base#http://}" \
+		parca.profilestore.v1alpha1.ProfileStoreService/WriteArrow <"$dir/request" >"$dir/answer" 2>"$dir/err"
+}
+# Of one hour each, so that each is asked for alone.
+hour=$(($(date +%s) / 3600 * 3600))
+for packed in none lz4 zstd; do
+	hour=$((hour - 3600))
+	"$dir/parca_arrow" $hour $packed >"$dir/stream"
+	send "$dir/stream"
+	expect_status parca_arrow.$packed 0 $?
+	ask query stacks 'parca_agent:samples:count:cpu:nanoseconds:delta' --from $hour --to $((hour + 60)) --group-by comm,node \
+		>"$dir/answer" 2>"$dir/err"
+	sed 's/libwork[^;]*;//' "$dir/answer" | sort >"$dir/got"
+	expect parca_arrow.${packed}_two_of_one_stack ' 42' "$dir/got"
+	expect parca_arrow.${packed}_kernel 'do_syscall_64_of_the_kernel' "$dir/got"
+	expect parca_arrow.${packed}_interpreted 'comm=work;node=n1;handle_request_of_python 7' "$dir/got"
+	expect parca_arrow.${packed}_null_label 'comm=idle' "$dir/got"
+	expect parca_arrow.${packed}_other_series ' 100' "$dir/got"
+	ask query stacks 'parca_agent:samples:count:cpu:nanoseconds:delta' --from $hour --to $((hour + 60)) --group-by cpu >"$dir/answer" 2>"$dir/err"
+	if [ "$(awk '{ n += $NF } /^cpu=1/ { c += $NF } END { print n, c }' "$dir/answer")" = "149 19" ]; then
+		ok parca_arrow.${packed}_sums
+	else
+		not_ok parca_arrow.${packed}_sums "$(tr '\n' '|' <"$dir/answer")"
+	fi
+done
+head -c 900 "$dir/stream" >"$dir/cut"
+send "$dir/cut"
+expect parca_arrow.cut 'Code: InvalidArgument' "$dir/err"
+expect parca_arrow.cut_says_where 'writearrow: message' "$dir/err"
