@@ -20,6 +20,11 @@ bench_bench_batch_LDADD = $(CODEC_LA)
 bench_programs += bench/bench_path
 bench_bench_path_LDADD = $(PIPELINE_LA)
 
+bench_programs += bench/bench_spool
+bench_bench_spool_SOURCES = bench/bench_spool.c bench/source.h bench/source_again.c bench/source_fleet.c \
+	bench/fleet.c bench/fleet.h tests/unit/random.h
+bench_bench_spool_LDADD = $(PIPELINE_LA) -lm
+
 bench_programs += bench/bench_pprof
 bench_bench_pprof_LDADD = $(CODEC_LA)
 
