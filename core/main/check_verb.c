@@ -42,6 +42,19 @@ static void report(void *ctx, enum dcm_log_level level, const char *sentence)
 		      at ? at : &c->instance->at, "%s: %s", c->instance->object, sentence);
 }
 
+static void check_spool(struct check *c)
+{
+	const struct destination_options *o = c->instance->destination;
+	struct dcm_error err = DCM_ERROR_INIT;
+
+	/* Without a path it is in the data directory. */
+	if (!o || o->spool == SPOOL_OFF || !o->spool_path || !o->spool_path[0] ||
+	    dir__look(o->spool_path, &err) == 0)
+		return;
+	error__prefix(&err, "spool_path");
+	report(c, DCM_LOG_ERROR, err.text);
+}
+
 /* Those that are opened with the daemon's rights, or the others. */
 static void check_plugins(struct check *c, const struct plan *plan, bool with_rights)
 {
@@ -56,6 +69,8 @@ static void check_plugins(struct check *c, const struct plan *plan, bool with_ri
 		struct dcm_host *host = NULL;
 
 		c->instance = &plan->instances[i];
+		if (!with_rights)
+			check_spool(c);
 		if (!c->instance->plugin->lifecycle.preflight ||
 		    ((c->instance->plugin->info.caps & DCM_CAP_RIGHTS) != 0) != with_rights)
 			continue;

@@ -79,7 +79,7 @@ static const struct dcm_option rows[] = {
 	{ .name = "spool_path",
 	  .type = DCM_OPT_STRING,
 	  .offset = offsetof(struct destination_options, spool_path),
-	  .flags = DCM_OPT_RESTART,
+	  .flags = DCM_OPT_RESTART | DCM_OPT_PATH,
 	  .doc = "The spool's directory, of this instance alone. Default: NAME/spool in the data "
 		 "directory." },
 	{ .name = "spool_max",

@@ -169,6 +169,12 @@ expect spool.refused_can_be_read "s501 1" "$dir/aside.folded"
 at_least refused_is_counted 1 "$(dropped rejected)"
 daemon_stop
 
+# ---- a place where there can be none ----
+: >"$dir/a_file"
+"$decima" check -c "$dir/agent.yaml" --plugin-path "$plugins" --data "$dir/data" --set "outputs.decima.spool_path=$dir/a_file" >"$dir/out" 2>&1
+expect_status spool.check_of_a_file 1 $?
+expect spool.check_says_where "outputs.decima: spool_path: $dir/a_file" "$dir/out"
+
 # ---- its disk is full: it says no, and yes again by itself when there is room ----
 if [ "$(id -u)" = 0 ] && mkdir "$dir/small" && mount -t tmpfs -o size=4m decima "$dir/small" 2>/dev/null; then
 	mounted=$dir/small
