@@ -47,7 +47,8 @@ static struct spool *open_spool(const char *dir, struct vfs **ret_vfs)
 }
 
 /* The next group, as bench/source.h gives batches; references. */
-static uint32_t gather(struct source *source, uint64_t *tick, struct dcm_batch *group[static GROUP_BATCHES])
+static uint32_t gather(struct source *source, uint64_t *tick,
+		       struct dcm_batch *group[static GROUP_BATCHES])
 {
 	uint64_t bytes = 0;
 	uint32_t n = 0;
@@ -107,7 +108,8 @@ static double write_plain(const struct run *run)
 	memset(bytes, 0x5a, n);
 	began = seconds_of(CLOCK_MONOTONIC);
 	for (uint64_t i = 0; i < run->n_groups; i++)
-		need(write(fd, bytes, n) == (ssize_t)n && fdatasync(fd) == 0, "cannot write a plain file");
+		need(write(fd, bytes, n) == (ssize_t)n && fdatasync(fd) == 0,
+		     "cannot write a plain file");
 	began = seconds_of(CLOCK_MONOTONIC) - began;
 	close(fd);
 	unlink(path);
@@ -132,8 +134,8 @@ static void read_all(const struct run *run)
 	}
 	took = seconds_of(CLOCK_MONOTONIC) - began;
 	need(n == run->n_batches, "not all came back");
-	figure("spool_read_back", (double)run->n_bytes / 1e6 / took, "MB/s", "batches decoded and settled, thousands a second",
-	       (double)n / took / 1e3);
+	figure("spool_read_back", (double)run->n_bytes / 1e6 / took, "MB/s",
+	       "batches decoded and settled, thousands a second", (double)n / took / 1e3);
 	figure("spool_open", opened, "s", "MB in it", (double)run->n_bytes / 1e6);
 	spool__close(s);
 	vfs_posix__free(vfs);
@@ -155,10 +157,12 @@ int main(int argc, char **argv)
 	append_all(source, &run);
 	plain = write_plain(&run);
 	figure("spool_append", (double)run.n_bytes / 1e6 / run.seconds, "MB/s",
-	       "write(2) and fdatasync(2) of the same bytes in as many groups", (double)run.n_bytes / 1e6 / plain);
-	figure_at_least("spool_append_target", (double)run.n_bytes / 1e6 / run.seconds, "MB/s", TARGET_MB_S,
-			"the disk under it is slower: see spool_append");
-	figure("spool_group", run.seconds / (double)run.n_groups * 1e3, "ms", "the slowest", run.slowest * 1e3);
+	       "write(2) and fdatasync(2) of the same bytes in as many groups",
+	       (double)run.n_bytes / 1e6 / plain);
+	figure_at_least("spool_append_target", (double)run.n_bytes / 1e6 / run.seconds, "MB/s",
+			TARGET_MB_S, "the disk under it is slower: see spool_append");
+	figure("spool_group", run.seconds / (double)run.n_groups * 1e3, "ms", "the slowest",
+	       run.slowest * 1e3);
 	read_all(&run);
 	source->free(source);
 	snprintf(command, sizeof(command), "rm -rf '%s'", dir);
