@@ -98,6 +98,16 @@ all arrives 20
 "$decima" query values node --url "unix:$dir/server.sock" >"$dir/nodes" 2>&1
 expect agent_server.node_is_the_agents agent-7 "$dir/nodes"
 
+# ---- the server knows who sends, and how its clock stands ----
+"$decima" targets --url "unix:$dir/server.sock" >"$dir/targets" 2>&1
+expect agent_server.agents_are_listed "agent-7" "$dir/targets"
+"$decima" targets --format json --url "unix:$dir/server.sock" >"$dir/targets" 2>&1
+if tr '{' '\n' <"$dir/targets" | grep -qE '"node":"agent-7","version":"decima/[0-9.]+","clock_skew_ms":"-?[0-9]{1,3}"'; then
+	ok agent_server.agents_say_version_and_clock
+else
+	not_ok agent_server.agents_say_version_and_clock "$(head -c 600 "$dir/targets")"
+fi
+
 # ---- the other side is frozen: a request is with it, and its answer comes too late ----
 kill -STOP "$server"
 push 21 40

@@ -261,7 +261,7 @@ tests_unit_test_otlp_LDADD = $(CODEC_LA) $(UNIT_LIBS)
 
 unit_tests += tests/unit/test_receive
 tests_unit_test_receive_SOURCES = tests/unit/test_receive.c tests/unit/no_metrics.h plugins/input/receive/desk.c \
-	plugins/input/receive/form.c plugins/input/receive/labels.c
+	plugins/input/receive/form.c plugins/input/receive/labels.c plugins/input/receive/senders.c
 tests_unit_test_receive_LDADD = $(BASE_LA) $(UNIT_LIBS)
 
 unit_tests += tests/unit/test_suggest
@@ -505,6 +505,12 @@ unit_tests += tests/unit/test_pipeline
 tests_unit_test_pipeline_SOURCES = tests/unit/test_pipeline.c $(FAKE_DESTINATION) $(RANDOM_BATCH) $(FAILMALLOC)
 tests_unit_test_pipeline_LDFLAGS = $(AM_LDFLAGS) $(LDFLAGS_FAILMALLOC)
 tests_unit_test_pipeline_LDADD = $(PIPELINE_LA) $(UNIT_LIBS)
+
+unit_tests += tests/unit/test_senders
+tests_unit_test_senders_SOURCES = tests/unit/test_senders.c $(FAILMALLOC) \
+	plugins/input/receive/senders.c plugins/input/receive/senders.h
+tests_unit_test_senders_LDFLAGS = $(AM_LDFLAGS) $(LDFLAGS_FAILMALLOC)
+tests_unit_test_senders_LDADD = $(BASE_LA) $(UNIT_LIBS)
 
 unit_tests += tests/unit/test_spool
 tests_unit_test_spool_SOURCES = tests/unit/test_spool.c tests/storage/sim_disk.c tests/storage/sim_disk.h $(RANDOM_BATCH) $(FAILMALLOC)

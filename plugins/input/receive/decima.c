@@ -11,7 +11,7 @@ static void answer(void *ctx, const struct dcm_request *q, struct dcm_reply *rep
 {
 	struct dcm_decode how = { .format = "batch" };
 
-	desk__take_message(ctx, &how, q, reply);
+	desk__take_message(ctx, "decima", &how, q, reply);
 }
 
 int decima__serve(struct desk *d, struct dcm_error *err)

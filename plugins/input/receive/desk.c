@@ -19,6 +19,7 @@
 #include "core/base/error.h"
 #include "core/base/mem.h"
 #include "core/base/str.h"
+#include "core/base/units.h"
 
 #define SECOND	INT64_C(1000000000)
 #define LOOK_NS (SECOND / 10) /* for a sender that has gone */
@@ -214,6 +215,19 @@ static void hand_on(struct desk *d, struct dcm_batch *batch, const struct dcm_bu
 		judge_storing(v, wait_for(host, w, budget));
 }
 
+static void find_node(const struct dcm_batch *b, struct desk_verdict *v)
+{
+	struct dcm_span pairs = b->n_series ? b->series[0] : (struct dcm_span){ 0 };
+
+	for (uint32_t i = 0; i < pairs.n; i++) {
+		const struct dcm_pair *pair = &b->pairs[pairs.off + i];
+		struct dcm_str value = b->strings[pair->value];
+
+		if (str__eq(b->strings[pair->name], STR("node")))
+			snprintf(v->node, sizeof(v->node), "%.*s", (int)value.n, value.p);
+	}
+}
+
 static void take(struct desk *d, struct dcm_decode *how, const uint8_t *data, size_t n,
 		 const struct dcm_budget *budget, struct desk_verdict *v)
 {
@@ -232,6 +246,7 @@ static void take(struct desk *d, struct dcm_decode *how, const uint8_t *data, si
 	}
 	v->n_profiles = batch->n_profiles;
 	v->n_rows = batch->n_rows;
+	find_node(batch, v);
 	if (batch->n_rows > 0)
 		hand_on(d, batch, budget, v);
 	host->batch_unref(batch);
@@ -267,12 +282,33 @@ bool desk__tell(const struct desk *d, const struct desk_verdict *v, struct dcm_r
 	return false;
 }
 
-void desk__take_message(struct desk *d, struct dcm_decode *how, const struct dcm_request *q,
-			struct dcm_reply *reply)
+/* Milliseconds since 1970 by the sender's clock, as the output decima says them. */
+static int64_t sent_at(const struct dcm_request *q)
 {
+	int64_t ms = 0;
+
+	if (units__parse_int(desk__field(q->headers, q->n_headers, "decima-sent"), "", &ms) < 0 ||
+	    ms <= 0 || ms > INT64_MAX / 1000000)
+		return 0;
+	return ms * 1000000;
+}
+
+void desk__take_message(struct desk *d, const char *protocol, struct dcm_decode *how,
+			const struct dcm_request *q, struct dcm_reply *reply)
+{
+	struct sending sending = { .protocol = protocol,
+				   .version = desk__field(q->headers, q->n_headers, "user-agent"),
+				   .sent_real_ns = sent_at(q),
+				   .arrived_real_ns = d->host->real_ns(d->host),
+				   .bytes = q->n_body };
 	struct desk_verdict v;
 
 	desk__take(d, how, q->body, q->n_body, q->budget, &v);
+	sending.node = str__of(v.node);
+	sending.rows = v.n_rows;
+	sending.refusal = v.status == 200 ? NULL : v.error.text;
+	if (d->senders)
+		senders__note(d->senders, &sending);
 	if (desk__tell(d, &v, reply))
 		d->host->reply_put(reply, 200, "application/proto", "", 0);
 }

@@ -11,10 +11,12 @@
 #include <decima/plugin.h>
 
 #include "plugins/input/receive/options.h"
+#include "plugins/input/receive/senders.h"
 
 struct desk {
 	const struct dcm_host *host;
 	const struct receive_options *options;
+	struct senders *senders; /* borrowed; NULL: nobody minds who sends */
 	struct dcm_metric *requests, *refused, *late, *samples, *bytes, *old;
 };
 
@@ -26,6 +28,7 @@ struct desk_verdict {
 	int status;
 	uint32_t n_profiles;
 	uint64_t n_rows;
+	char node[128]; /* the first series' label of that name; "" without, and of what could not be read */
 	int retry_after_s;	/* 0: the same will be refused again */
 	struct dcm_error error; /* why not */
 };
@@ -37,9 +40,12 @@ struct desk_verdict {
 void desk__take(struct desk *d, struct dcm_decode *how, const uint8_t *data, size_t n,
 		const struct dcm_budget *budget, struct desk_verdict *ret);
 
-/* desk__take() of a method whose request is a message and whose answer is an empty one. */
-void desk__take_message(struct desk *d, struct dcm_decode *how, const struct dcm_request *q,
-			struct dcm_reply *reply);
+/*
+ * desk__take() of a method whose request is a message and whose answer is an empty one. Who sent it is noted, as one of that
+ * protocol (senders.h).
+ */
+void desk__take_message(struct desk *d, const char *protocol, struct dcm_decode *how,
+			const struct dcm_request *q, struct dcm_reply *reply);
 
 /*
  * Offers an endpoint that takes profiles: to who may write, by POST, within the options' limits, with the

@@ -13,14 +13,14 @@ static void take_raw(void *ctx, const struct dcm_request *q, struct dcm_reply *r
 {
 	struct dcm_decode how = { .format = "writeraw", .identity = DCM_IDENTITY_TIMED };
 
-	desk__take_message(ctx, &how, q, reply);
+	desk__take_message(ctx, "parca", &how, q, reply);
 }
 
 static void take_arrow(void *ctx, const struct dcm_request *q, struct dcm_reply *reply)
 {
 	struct dcm_decode how = { .format = "writearrow", .identity = DCM_IDENTITY_TIMED };
 
-	desk__take_message(ctx, &how, q, reply);
+	desk__take_message(ctx, "parca", &how, q, reply);
 }
 
 int parca__serve(struct desk *d, struct dcm_error *err)

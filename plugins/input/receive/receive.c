@@ -19,6 +19,7 @@
 struct receive {
 	const struct dcm_host *host;
 	struct desk desk;
+	struct senders *senders;
 };
 
 static int receive_open(const struct dcm_host *host, const void *config, void **ret_instance,
@@ -29,7 +30,13 @@ static int receive_open(const struct dcm_host *host, const void *config, void **
 	if (!r)
 		return error__nomem(err);
 	r->host = host;
+	r->senders = senders__new(host);
+	if (!r->senders) {
+		free(r);
+		return error__nomem(err);
+	}
 	desk__init(&r->desk, host, config);
+	r->desk.senders = r->senders;
 	*ret_instance = r;
 	return 0;
 }
@@ -62,7 +69,15 @@ static int receive_start(void *instance, struct dcm_error *err)
 
 static void receive_stop(void *instance)
 {
-	free(instance);
+	struct receive *r = instance;
+
+	senders__free(r->senders);
+	free(r);
+}
+
+static void receive_targets(void *instance, dcm_target_fn each, void *ctx)
+{
+	senders__each(((struct receive *)instance)->senders, each, ctx);
 }
 
 static const struct dcm_lifecycle lifecycle = {
@@ -71,7 +86,7 @@ static const struct dcm_lifecycle lifecycle = {
 	.start = receive_start,
 	.stop = receive_stop,
 };
-static const struct dcm_input_ops ops = { .size = sizeof(ops) };
+static const struct dcm_input_ops ops = { .size = sizeof(ops), .targets = receive_targets };
 static const struct dcm_plugin plugin = {
 	DCM_PLUGIN_HEAD,
 	.kind = DCM_INPUT,

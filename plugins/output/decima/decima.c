@@ -10,6 +10,7 @@
  */
 #include <errno.h>
 #include <libdeflate.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -143,13 +144,17 @@ static int pack(struct decima_output *o, const uint8_t *data, size_t n, uint8_t 
 static int deliver(struct decima_output *o, const struct dcm_batch *batch, int64_t deadline_mono_ns,
 		   struct dcm_error *err)
 {
-	static const struct dcm_http_header headers[] = {
+	char sent[24]; /* by this host's clock: the other side sees how the two differ */
+	const int n_sent = snprintf(sent, sizeof(sent), "%lld",
+				    (long long)(o->host->real_ns(o->host) / 1000000));
+	const struct dcm_http_header headers[] = {
 		{ { "content-type", 12 }, { "application/vnd.decima.batch", 28 } },
 		{ { "content-encoding", 16 }, { "gzip", 4 } },
+		{ { "decima-sent", 11 }, { sent, (uint32_t)n_sent } },
 	};
 	CLEANUP(mem__freep) uint8_t *data = NULL;
 	CLEANUP(mem__freep) uint8_t *packed = NULL;
-	struct delivery_request request = { .url = o->url, .headers = headers, .n_headers = 2 };
+	struct delivery_request request = { .url = o->url, .headers = headers, .n_headers = 3 };
 	size_t n = 0;
 	int r = o->host->encode(o->host, batch, DCM_NONE, "batch", &data, &n, err);
 
