@@ -428,9 +428,9 @@ struct spool *spool__ref(struct spool *s)
 	return s;
 }
 
-static void free_entries(struct entry *e, size_t n)
+static void unref_batches(const struct entry *e, size_t from, size_t to)
 {
-	for (size_t i = 0; i < n; i++)
+	for (size_t i = from; i < to; i++)
 		batch__unref(e[i].batch);
 }
 
@@ -438,8 +438,8 @@ void spool__unref(struct spool *s)
 {
 	if (!s || atomic_fetch_sub_explicit(&s->refs, 1, memory_order_acq_rel) != 1)
 		return;
-	free_entries(s->entries.v + s->head, count(s));
-	free_entries(s->begun.entries.v, s->begun.entries.n);
+	unref_batches(s->entries.v, s->head, s->entries.n);
+	unref_batches(s->begun.entries.v, 0, s->begun.entries.n);
 	vec__fini(&s->entries);
 	vec__fini(&s->begun.entries);
 	buf__fini(&s->reading.bytes);
