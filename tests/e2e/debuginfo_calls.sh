@@ -182,6 +182,32 @@ expect debuginfo_calls.names_the_past only_here stacks
 call ShouldInitiateUpload "$(named c)"
 expect debuginfo_calls.exists 'Debuginfo already exists and is not marked as invalid, therefore no new upload is needed.' answer
 
+# ---- as agents of Parca's cut it: notes are all that is left of the segments, addresses are ELF's ----
+sed 's/only_here/only_there/' program.c >second.c
+${CC:-cc} -g -O1 -Wl,--build-id -o second second.c || exit 1
+id=$(readelf -n second | sed -n 's/.*Build ID: //p')
+cat >cut.py <<'PY'
+import struct, sys
+b = bytearray(open("second", "rb").read())
+at, n = struct.unpack_from("<Q", b, 32)[0], struct.unpack_from("<H", b, 56)[0]
+notes = [b[at + 56 * i:at + 56 * i + 56] for i in range(n) if struct.unpack_from("<I", b, at + 56 * i)[0] == 4]
+for i, note in enumerate(notes):
+    b[at + 56 * i:at + 56 * i + 56] = note
+struct.pack_into("<H", b, 56, len(notes))
+open("cut.elf", "wb").write(b)
+PY
+python3 cut.py
+sed 's/number(2, 0x400000)/number(2, 0)/; s/number(3, 0x500000)/number(3, 2 ** 64 - 1)/' pprof.py >pprof2.py
+python3 pprof2.py "$(nm second | sed -n 's/ T only_there//p')" "$id" >profile2.pb
+curl -s -o answer -H 'Authorization: Bearer letmein' --data-binary @profile2.pb "http://$base/api/v1/ingest?name=pushed"
+initiate agent "$(size cut.elf)"
+call Upload "$(info)" "$(chunks cut.elf)"
+call MarkUploadFinished "{\"buildId\":\"$id\",\"uploadId\":\"$upload\"}"
+expect_status debuginfo_calls.of_an_agent 0 $?
+stacks
+expect debuginfo_calls.of_an_agent_names only_there stacks
+id=$right
+
 # ---- `decima debuginfo upload` says who it is ----
 printf letmein >letmein
 printf look >look
