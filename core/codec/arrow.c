@@ -260,10 +260,26 @@ static uint64_t load_offset(const struct arrow_bytes *from, uint64_t i, uint32_t
 	return load(from, i, (struct arrow_number){ 8 * width, false });
 }
 
-static int find_run(struct arrow_stream *s, const struct arrow_array *a, uint64_t i, uint64_t *ret)
+int arrow__check_runs(struct arrow_stream *s, const struct arrow_array *a)
 {
 	const struct arrow_array *ends = &a->children[0];
-	uint64_t from = 0, to = ends->n;
+	uint64_t before = 0;
+
+	for (uint64_t i = 0; i < ends->n; i++) {
+		const uint64_t end = load(&ends->entries, i, ends->field->number);
+		/* A negative one is very large. */
+		if (end <= before || end > INT64_MAX)
+			return arrow__fault(s, a, "its run ends do not ascend from above 0");
+		before = end;
+	}
+	return before < a->n ? arrow__fault(s, a, "its runs end before its entries do") : 0;
+}
+
+/* Of runs that were checked. */
+static uint64_t find_run(const struct arrow_array *a, uint64_t i)
+{
+	const struct arrow_array *ends = &a->children[0];
+	uint64_t from = 0, to = ends->n - 1;
 
 	while (from < to) {
 		const uint64_t mid = from + (to - from) / 2;
@@ -272,10 +288,7 @@ static int find_run(struct arrow_stream *s, const struct arrow_array *a, uint64_
 		else
 			from = mid + 1;
 	}
-	if (from == ends->n)
-		return arrow__fault(s, a, "its runs end before its entries do");
-	*ret = from;
-	return 0;
+	return from;
 }
 
 static const struct arrow_piece *find_piece(const struct arrow_dictionary *d, uint64_t i)
@@ -310,9 +323,7 @@ int arrow__cell(struct arrow_stream *s, const struct arrow_array *a, uint64_t i,
 			i = index - piece->first;
 			a = &piece->array;
 		} else if (a->field->kind == ARROW_RUNS) {
-			int e = find_run(s, a, i, &i);
-			if (e < 0)
-				return e;
+			i = find_run(a, i);
 			a = &a->children[1];
 		} else {
 			*ret = (struct arrow_cell){ a, i };

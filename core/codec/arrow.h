@@ -9,8 +9,9 @@
  * utf8, their large forms and their views; binary of a fixed size; lists, large lists and list views; structs; run-end encoding;
  * dictionaries of any of these, also deltas and replacements. Buffers plain, or packed by LZ4 or zstd. All else is refused by name.
  *
- * When a batch is read it is checked that its buffers are there and as long as its arrays want. What they say (offsets, indices,
- * run ends) is checked where it is used, so that nothing is gone through that nobody asks for.
+ * When a batch is read it is checked that its buffers are there and as long as its arrays want, and that run ends ascend, since they
+ * are searched. What else they say (offsets, indices) is checked where it is used, so that nothing is gone through that nobody asks
+ * for.
  *
  * Limits: max_bytes for all that is unpacked, ARROW_MAX_FIELDS, ARROW_MAX_DEPTH. Any thread; one stream belongs to one at a time.
  */

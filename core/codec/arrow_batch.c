@@ -179,7 +179,7 @@ static int check_lengths(struct arrow_body *body, const struct arrow_array *a)
 					    "it is shorter than the struct that it is in");
 	if (f->kind == ARROW_RUNS && a->children[1].n < a->children[0].n)
 		return arrow__fault(body->s, a, "it has fewer values than runs");
-	return 0;
+	return f->kind == ARROW_RUNS ? arrow__check_runs(body->s, a) : 0;
 }
 
 static int read_array(struct arrow_body *body, const struct arrow_field *f, struct arrow_array *a)

@@ -27,6 +27,9 @@ int arrow__message_fault(struct arrow_stream *s, const char *what);
 /* Takes bytes from what is left, or -E2BIG. */
 int arrow__charge(struct arrow_stream *s, uint64_t bytes);
 
+/* Run ends ascend, begin above 0, and the last is not before the array's end. */
+int arrow__check_runs(struct arrow_stream *s, const struct arrow_array *a);
+
 /* arrow_schema.c: the schema of a table of the metadata. */
 int arrow_schema__read(struct arrow_stream *s, struct fb *b, fb_at table);
 

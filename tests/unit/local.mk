@@ -506,6 +506,9 @@ tests_unit_test_pipeline_SOURCES = tests/unit/test_pipeline.c $(FAKE_DESTINATION
 tests_unit_test_pipeline_LDFLAGS = $(AM_LDFLAGS) $(LDFLAGS_FAILMALLOC)
 tests_unit_test_pipeline_LDADD = $(PIPELINE_LA) $(UNIT_LIBS)
 
+unit_tests += tests/unit/test_arrow
+tests_unit_test_arrow_LDADD = $(CODEC_LA) $(UNIT_LIBS)
+
 unit_tests += tests/unit/test_senders
 tests_unit_test_senders_SOURCES = tests/unit/test_senders.c $(FAILMALLOC) \
 	plugins/input/receive/senders.c plugins/input/receive/senders.h
