@@ -53,3 +53,46 @@ head -c 900 "$dir/stream" >"$dir/cut"
 send "$dir/cut"
 expect parca_arrow.cut 'Code: InvalidArgument' "$dir/err"
 expect parca_arrow.cut_says_where 'writearrow: message' "$dir/err"
+
+# ---- both layouts that agents have had, with dictionaries that grow and that are replaced: one answer ----
+daemon_stop
+cp -R "$top_srcdir/tests/programs/parca_layouts" "$dir/layouts.src"
+if ! (cd "$dir/layouts.src" && timeout 200 go mod tidy && timeout 400 go build -o "$dir/parca_layouts" .) >"$dir/err" 2>&1; then
+	skip parca_arrow.layouts "its module cannot be fetched or built: $(tail -n 1 "$dir/err")"
+	exit 0
+fi
+cat >"$dir/want" <<'STACKS'
+a-library-with-a-long-name.so+0x5678;[truncated: abort-marker 3] 1
+a-library-with-a-long-name.so+0x5678;app+0x1234 3
+a-library-with-a-long-name.so+0x5678;app+0x1234;do_syscall_64 1
+app+0x1234;[anon]+0x9abc 1
+app+0x1234;main;work 1
+[no frames] 100
+app+0x1234;main;work 4096
+STACKS
+# What a daemon that has this request alone says of its two types.
+answer_to() {
+	rm -rf "$dir/data"
+	daemon_start -c "$dir/arrow.yaml" || return
+	{
+		printf '\000'
+		size=$(wc -c <"$1")
+		for shift in 24 16 8 0; do printf '%b' "\\0$(printf %03o $((size >> shift & 255)))"; done
+		cat "$1"
+	} | curl -s -o /dev/null --http2-prior-knowledge --unix-socket "$dir/sock" -H 'Content-Type: application/grpc+proto' --data-binary @- \
+		http://localhost/parca.profilestore.v1alpha1.ProfileStoreService/WriteArrow
+	for type in parca_agent:samples:count:cpu:nanoseconds:delta memory:inuse_space:bytes:space:bytes; do
+		ask query stacks $type --from 2026-09-21T00:00:00Z --to 2026-09-22T00:00:00Z 2>/dev/null | LC_ALL=C sort
+	done
+	daemon_stop
+}
+for layout in flat nested; do
+	for packed in plain plain-delta plain-anew lz4 lz4-delta zstd; do
+		"$dir/parca_layouts" $layout $packed >"$dir/request" && answer_to "$dir/request" >"$dir/got"
+		if cmp -s "$dir/want" "$dir/got"; then
+			ok parca_arrow.${layout}_$packed
+		else
+			not_ok parca_arrow.${layout}_$packed "$(diff "$dir/want" "$dir/got" | head -n 4 | tr '\n' '|')"
+		fi
+	done
+done
