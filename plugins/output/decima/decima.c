@@ -45,11 +45,7 @@ static const struct dcm_option rows[] = {
 
 static int check_config(const void *config, struct dcm_error *err)
 {
-	const struct decima_config *c = config;
-
-	if (!c->url || strncmp(c->url, "https://", 8) == 0 || strncmp(c->url, "http://", 7) == 0)
-		return 0;
-	return error__set(err, -EINVAL, "url \"%s\" is none; write https://HOST:PORT", c->url);
+	return delivery__check_url(((const struct decima_config *)config)->url, err);
 }
 
 static const struct dcm_table options = {

@@ -16,6 +16,7 @@
 #include "core/base/mem.h"
 #include "core/base/str.h"
 #include "core/base/units.h"
+#include "core/base/url.h"
 
 #define SECOND		 INT64_C(1000000000)
 #define WAIT_MAX_S	 INT64_C(3600) /* whatever the other side says */
@@ -59,6 +60,15 @@ void delivery__free(struct delivery *d)
 	pthread_mutex_destroy(&d->lock);
 	pthread_cond_destroy(&d->answered);
 	free(d);
+}
+
+int delivery__check_url(const char *url, struct dcm_error *err)
+{
+	if (!url__is_askable(url) || strncmp(url, "http", 4) != 0 || strpbrk(url, "?#"))
+		return error__set(err, -EINVAL,
+				  "url: \"%s\" is not http:// or https:// with a host and no query",
+				  url);
+	return 0;
 }
 
 char *delivery__url(const char *url, const char *path)

@@ -36,6 +36,9 @@ void delivery__free(struct delivery *d); /* NULL works */
 int delivery__send(struct delivery *d, const struct delivery_request *request,
 		   int64_t deadline_mono_ns, struct dcm_error *err);
 
+/* The option `url` of such an output: 0, or -EINVAL with a sentence. */
+int delivery__check_url(const char *url, struct dcm_error *err);
+
 /* "URL/PATH", or URL without slashes at its end where `path` is ""; freed by the caller. NULL: no memory. */
 char *delivery__url(const char *url, const char *path);
 

@@ -21,7 +21,6 @@
 #include "core/base/error.h"
 #include "core/base/mem.h"
 #include "core/base/str.h"
-#include "core/base/url.h"
 #include "plugins/output/delivery/delivery.h"
 #include "plugins/output/delivery/resume.h"
 
@@ -54,13 +53,7 @@ static const struct dcm_option rows[] = {
 
 static int check_config(const void *config, struct dcm_error *err)
 {
-	const struct parca_config *c = config;
-
-	if (!url__is_askable(c->url) || strncmp(c->url, "http", 4) != 0 || strpbrk(c->url, "?#"))
-		return error__set(err, -EINVAL,
-				  "url: \"%s\" is not http:// or https:// with a host and no query",
-				  c->url);
-	return 0;
+	return delivery__check_url(((const struct parca_config *)config)->url, err);
 }
 
 static const struct dcm_table options = {

@@ -51,13 +51,7 @@ static const struct dcm_option rows[] = {
 
 static int check_config(const void *config, struct dcm_error *err)
 {
-	const struct pyroscope_config *c = config;
-
-	if (!url__is_askable(c->url) || strncmp(c->url, "http", 4) != 0 || strpbrk(c->url, "?#"))
-		return error__set(err, -EINVAL,
-				  "url: \"%s\" is not http:// or https:// with a host and no query",
-				  c->url);
-	return 0;
+	return delivery__check_url(((const struct pyroscope_config *)config)->url, err);
 }
 
 static const struct dcm_table options = {
