@@ -153,6 +153,34 @@ agent_start --set outputs.decima.spool_age=1s
 if wait_for 20 expired; then ok spool.expired_is_counted; else not_ok spool.expired_is_counted "$(dropped spool_expired) of 3"; fi
 daemon_stop
 
+# ---- a reload gives it a spool, takes it away, and gives it again: what waits goes along, or waits on the disk ----
+: >"$dir/yes"
+spool_is() { sed -i "s/write_timeout: 2s[^}]*/write_timeout: 2s, spool: $1 /" "$dir/agent.yaml"; }
+spool_is off
+agent_start
+push 411 413
+has_spool() { get /api/v1/pipeline | grep -q '"spool":{"open":true'; }
+has_none() { ! has_spool; }
+# reloaded STATE CONDITION
+reloaded() {
+	spool_is "$1"
+	kill -HUP "$daemon"
+	wait_for 20 "$2" || not_ok "spool.reload_$1" "$(tail -n 2 "$dir/log" | tr '\n' '|')"
+}
+reloaded on has_spool
+push 414 416
+reloaded off has_none
+push 417 419
+reloaded on has_spool
+push 420 422
+agent_kill
+server_start "$address"
+agent_start
+all reloaded
+at_least reloaded_all 12 "$(wc -l <"$dir/yes")"
+daemon_stop
+server_stop
+
 # ---- what the other side will never take is set aside, with what it said ----
 sed -i 's|receive: {}|receive: { max_body: 1KiB }|' "$dir/server.yaml"
 server_start "$address"
@@ -173,7 +201,7 @@ daemon_stop
 : >"$dir/a_file"
 "$decima" check -c "$dir/agent.yaml" --plugin-path "$plugins" --data "$dir/data" --set "outputs.decima.spool_path=$dir/a_file" >"$dir/out" 2>&1
 expect_status spool.check_of_a_file 1 $?
-expect spool.check_says_where "outputs.decima: spool_path: $dir/a_file" "$dir/out"
+expect spool.check_says_where "output decima: spool_path: $dir/a_file" "$dir/out"
 
 # ---- its disk is full: it says no, and yes again by itself when there is room ----
 if [ "$(id -u)" = 0 ] && mkdir "$dir/small" && mount -t tmpfs -o size=4m decima "$dir/small" 2>/dev/null; then
