@@ -86,5 +86,24 @@ daemon_stop() {
 	daemon=
 }
 
+# The daemon that is sent to, with $dir/far.yaml; its log is $dir/far.log.
+far=
+far_stop() {
+	[ -n "$far" ] || return 0
+	kill "$far" 2>/dev/null
+	wait "$far"
+	far=
+}
+far_settled() { grep -q 'is ready at' "$dir/far.log" || ! kill -0 "$far"; }
+# far_start PORT: at that port of this machine, 0: any, and at $dir/far.sock
+far_start() {
+	: >"$dir/far.log"
+	"$decima" run --plugin-path "$plugins" --data "$dir/far" -c "$dir/far.yaml" \
+		--set "server.listen=[\"127.0.0.1:$1\",\"unix:$dir/far.sock\"]" >"$dir/far.out" 2>"$dir/far.log" &
+	far=$!
+	wait_for 60 far_settled
+	grep -q 'is ready at' "$dir/far.log"
+}
+
 ask() { "$decima" "$@" --url "unix:$dir/sock"; }
 get() { curl -s --unix-socket "$dir/sock" "http://localhost$1"; }

@@ -9,28 +9,11 @@ set -u
 [ -e "$plugins/output_pyroscope.so" ] || skip_all "built without pyroscope"
 [ -e "$plugins/input_receive.so" ] || skip_all "built without receive"
 
-far=
-far_stop() {
-	[ -n "$far" ] || return 0
-	kill "$far" 2>/dev/null
-	wait "$far"
-	far=
-}
 trap 'far_stop; daemon_stop; rm -rf "$dir"' EXIT
 cat >"$dir/far.yaml" <<YAML
 inputs: { receive: {} }
 storage: { local: {} }
 YAML
-far_settled() { grep -q 'is ready at' "$dir/far.log" || ! kill -0 "$far"; }
-# far_start PORT: who is sent to
-far_start() {
-	: >"$dir/far.log"
-	"$decima" run --plugin-path "$plugins" --data "$dir/far" -c "$dir/far.yaml" \
-		--set "server.listen=[\"127.0.0.1:$1\",\"unix:$dir/far.sock\"]" >"$dir/far.out" 2>"$dir/far.log" &
-	far=$!
-	wait_for 60 far_settled
-	grep -q 'is ready at' "$dir/far.log"
-}
 if ! far_start 0; then
 	not_ok pyroscope.far_starts "$(tail -n 3 "$dir/far.log" | tr '\n' '|')"
 	exit 1
