@@ -2,7 +2,7 @@
 /*
  * plugins/output/delivery/resume.h - where an output goes on in a batch of which it has sent a part
  *
- * For outputs that send a batch in several requests: what was taken is not sent again when the batch comes again.
+ * For outputs that send or write a batch piece by piece: what was taken is not sent again when the batch comes again.
  */
 #ifndef DECIMA_OUTPUT_DELIVERY_RESUME_H
 #define DECIMA_OUTPUT_DELIVERY_RESUME_H

@@ -23,6 +23,7 @@
 #include "core/base/error.h"
 #include "core/base/mem.h"
 #include "core/base/str.h"
+#include "plugins/output/delivery/resume.h"
 #include "plugins/output/file/folder.h"
 #include "plugins/output/file/name.h"
 
@@ -138,10 +139,7 @@ struct file_output {
 	char *directory;
 	struct dcm_metric *written, *removed, *files, *bytes;
 
-	/* Of write() alone: where it stopped in a batch that it was to try again. */
-	struct dcm_batch_id batch;
-	uint32_t n_done;
-	bool is_resumable;
+	struct resume resume; /* write()'s */
 
 	pthread_mutex_t mutex;
 	const struct file_config *config;
@@ -334,34 +332,24 @@ static int write_profile(struct file_output *f, const struct work *w, const stru
 	return r;
 }
 
-/* A batch without a source may be any: better some of its files twice than not at all. */
-static bool is_same_batch(const struct file_output *f, const struct dcm_batch *batch)
-{
-	const struct dcm_batch_id *a = &f->batch, *b = &batch->id;
-
-	return f->is_resumable && (b->source.lo || b->source.hi) && a->sequence == b->sequence &&
-	       a->source.lo == b->source.lo && a->source.hi == b->source.hi;
-}
-
-/* All profiles from the n_done-th on. -EAGAIN leaves n_done where it got to. */
+/* All profiles from where it stopped in this batch. -EAGAIN: it goes on there. */
 static int write_profiles(struct file_output *f, const struct work *w, const struct dcm_batch *batch,
 			  int64_t deadline_mono_ns, struct dcm_error *err)
 {
-	for (; f->n_done < batch->n_profiles; f->n_done++) {
-		int r = write_profile(f, w, batch, f->n_done, err);
+	for (uint32_t i = resume__begin(&f->resume, batch); i < batch->n_profiles; i++) {
+		int r = write_profile(f, w, batch, i, err);
 
 		if (r == -EAGAIN)
 			return r;
 		if (r < 0)
 			f->host->drop(f->host, r == -EEXIST ? "name_taken" : "not_encoded",
-				      batch->profiles[f->n_done].n_rows);
+				      batch->profiles[i].n_rows);
 		else
 			f->host->metric_add(f->written, 1);
-		if (f->host->mono_ns(f->host) > deadline_mono_ns && f->n_done + 1 < batch->n_profiles) {
-			f->n_done++;
+		resume__note(&f->resume, batch, i + 1);
+		if (f->host->mono_ns(f->host) > deadline_mono_ns && i + 1 < batch->n_profiles)
 			return error__set(err, -EAGAIN, "%u of %u profiles were written in time",
-					  f->n_done, batch->n_profiles);
-		}
+					  i + 1, batch->n_profiles);
 	}
 	return 0;
 }
@@ -378,11 +366,7 @@ static int file_write(void *instance, struct dcm_batch *batch, int64_t deadline_
 		err = &own;
 	if (r < 0)
 		return -EAGAIN;
-	if (!is_same_batch(f, batch))
-		f->n_done = 0;
-	f->batch = batch->id;
 	r = write_profiles(f, &w, batch, deadline_mono_ns, err);
-	f->is_resumable = r == -EAGAIN;
 	rotate(f, &w.config);
 	if (r == 0)
 		f->host->set_state(f->host, DCM_STATE_OK, "writes %s files into %s",
