@@ -105,7 +105,9 @@ export async function ways(t) {
     const text = await $("open-against").innerText();
     assert(text.includes("b.folded"), text);
     await $("panel-table").click();
-    const rows = await $("table").locator(".rows .row").allInnerTexts();
+    const lines = $("table").locator(".rows .row");
+    await lines.filter({ hasText: "new_one" }).waitFor();
+    const rows = await lines.allInnerTexts();
     const row = (name) => rows.find((r) => r.includes(name));
     assert(row("new_one").includes("0.00 %") && row("new_one").includes("10.0 %"), row("new_one"));
     assert(/\by$/m.test(rows.join("\n")) && rows.some((r) => r.includes("40.0 %") && r.includes("70.0 %")), rows.join(" | "));
