@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // bench/pages.mjs - how fast the pages are in a real browser: the gates of bench/ui, one JSON line each
 //
-//	node pages.mjs URL FROM_MS TO_MS        (of the store that bench/pages_store made; playwright-core is found from where
-//	                                         UI_MODULES says)
+//	node pages.mjs URL FIRST_MS SECOND_MS END_MS    (what bench/pages_store printed; playwright-core is found from where
+//	                                                 UI_MODULES says)
 //
 // What a frame costs is what its animation callbacks take and reading one pixel back, which waits until the canvas is painted. The
 // browser draws on the CPU. Times are the clock's, so other work on the machine shows; CHROMIUM names another browser.
@@ -11,9 +11,10 @@ import { createRequire } from "node:module";
 
 const { chromium } = createRequire(`${process.env.UI_MODULES}/`)("playwright-core");
 
-const [url, dayFrom, dayTo] = [process.argv[2], Number(process.argv[3]), Number(process.argv[4])];
+const url = process.argv[2];
+const [firstDay, secondDay, end] = process.argv.slice(3).map(Number);
 const cpu = "process_cpu:cpu:nanoseconds:cpu:nanoseconds:delta";
-const last = { from: dayTo - 1000, to: dayTo + 60_000 };
+const last = { from: end - 1000, to: end + 60_000 };
 const HD = { width: 1920, height: 1080 };
 const UHD = { width: 3840, height: 2160 };
 
@@ -182,7 +183,7 @@ async function million() {
 
 /** Fifty other questions in one page. */
 async function changes() {
-  const { context, page } = await open(address(null, { from: dayTo - 900_000, to: dayTo }), HD);
+  const { context, page } = await open(address(null, { from: end - 900_000, to: end }), HD);
   const session = await context.newCDPSession(page);
   const change = (i) =>
     page.evaluate(
@@ -193,7 +194,7 @@ async function changes() {
         history.pushState(null, "", a);
         dispatchEvent(new PopStateEvent("popstate"));
       },
-      [dayTo - 900_000 * (1 + (i % 5)), dayTo],
+      [end - 900_000 * (1 + (i % 5)), end],
     );
   const settle = async () => {
     await page.waitForLoadState("networkidle");
@@ -214,7 +215,7 @@ async function large(service, size, name, most) {
 
 /** A page that nobody touches does nothing. */
 async function idle() {
-  const { context, page, requests } = await open(address(null, { from: dayTo - 900_000, to: dayTo }), HD);
+  const { context, page, requests } = await open(address(null, { from: end - 900_000, to: end }), HD);
   await page.waitForTimeout(1000);
   requests.length = 0;
   await page.evaluate(() => (window.__m.callbacks = 0));
@@ -238,7 +239,8 @@ async function api(name, service, range, most) {
 }
 
 await api("api_million", "million", last, 400);
-await api("api_day_of_a_host", null, { from: dayFrom, to: dayTo }, 50);
+await api("api_day_of_a_host", null, { from: firstDay, to: secondDay }, 50);
+await api("api_day_of_two_eras", null, { from: secondDay, to: end }, 50);
 await million();
 await large("million", UHD, "million_zoom_4k", 33);
 await large("dense", UHD, "dense_zoom_4k", 33);

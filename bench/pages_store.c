@@ -4,10 +4,11 @@
  *
  *	pages_store STORAGE_LOCAL.so DIR RECORDED.batch.zst
  *
- * Through the storage plugin, in a directory of its own: a day of one host (bench/data/recorded.txt)
- * up to now, and at its end a profile of a million nodes (service_name="million") and one of 192,000
- * that stand side by side at 3,840 pixels (service_name="dense"). Prints when the day starts, and
- * when it ends and the two start, in ms since 1970.
+ * Through the storage plugin, in a directory of its own: two days of one host (bench/data/recorded.txt),
+ * the second of which is of two eras (plugins/storage/local/era.h), as one day in three is; and at its
+ * end a profile of a million nodes (service_name="million") and one of 192,000 that stand side by side
+ * at 3,840 pixels (service_name="dense"). Prints when each day starts, and when the second one ends
+ * and the two profiles start, in ms since 1970.
  */
 #include <errno.h>
 #include <inttypes.h>
@@ -18,6 +19,7 @@
 #include "bench/crowd.h"
 #include "bench/source.h"
 #include "core/batch/batch.h"
+#include "plugins/storage/local/era.h"
 #include "tests/contract/storage_host.h"
 
 /* As many nodes as the server ever gives, or a little less: with more, a zoom asks for what was left out. */
@@ -67,9 +69,9 @@ static void put(struct writing *w, struct dcm_batch *b)
 	batch__unref(b);
 }
 
-static void put_day(struct writing *w, const char *file, int64_t from_ns)
+static void put_days(struct writing *w, const char *file, int64_t from_ns)
 {
-	const struct source_shape shape = { .n_hosts = 1, .n_ticks = SOURCE_DAY_TICKS };
+	const struct source_shape shape = { .n_hosts = 1, .n_ticks = 2 * SOURCE_DAY_TICKS };
 	struct source *s = source__recorded(&shape, file);
 
 	for (uint32_t i = 0; i < s->shape.n_ticks; i++) {
@@ -103,12 +105,14 @@ int main(int argc, char **argv)
 	char yaml[4096];
 
 	need(argc == 4, "usage: pages_store STORAGE_LOCAL.so DIR RECORDED.batch.zst");
-	const int64_t to_ns = (int64_t)time(NULL) / 60 * 60 * SOURCE_NS_A_SEC;
-	const int64_t from_ns = to_ns - (int64_t)SOURCE_DAY_TICKS * SOURCE_TICK_S * SOURCE_NS_A_SEC;
+	const int64_t day_ns = (int64_t)SOURCE_DAY_TICKS * SOURCE_TICK_S * SOURCE_NS_A_SEC;
+	const int64_t era_ns = ERA_MS * 1000000;
+	/* The latest that is over. */
+	const int64_t to_ns = (time(NULL) * SOURCE_NS_A_SEC - day_ns / 2) / era_ns * era_ns + day_ns / 2;
 
 	snprintf(yaml, sizeof(yaml), "path: %s\n", argv[2]);
 	need(storage__open(&w.storage, argv[1], yaml), "the store cannot be opened");
-	put_day(&w, argv[3], from_ns);
+	put_days(&w, argv[3], to_ns - 2 * day_ns);
 	put(&w, crowd__random("million", to_ns, MILLION_STACKS));
 	put(&w, crowd__columns("dense", to_ns, DENSE_COLUMNS, DENSE_DEPTH));
 	while (atomic_load(&w.n_done) < w.n_written)
@@ -116,6 +120,7 @@ int main(int argc, char **argv)
 	need(atomic_load(&w.failed) == 0, "a write was not acknowledged");
 	settle(&w);
 	storage__close(&w.storage);
-	printf("%" PRId64 " %" PRId64 "\n", from_ns / 1000000, to_ns / 1000000);
+	for (int days = 2; days >= 0; days--)
+		printf("%" PRId64 "%c", (to_ns - days * day_ns) / 1000000, days ? ' ' : '\n');
 	return 0;
 }

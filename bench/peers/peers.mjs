@@ -13,13 +13,13 @@ import { dirname, extname, join } from "node:path";
 import { gzipSync } from "node:zlib";
 import { buildSync } from "esbuild";
 
-const [url, , dayTo] = [process.argv[2], Number(process.argv[3]), Number(process.argv[4])];
+const [url, end] = [process.argv[2], Number(process.argv[5])];
 const { chromium } = createRequire(`${process.env.UI_MODULES}/`)("playwright-core");
 const speedscope = dirname(createRequire(import.meta.url).resolve("speedscope/dist/release/index.html"));
 const figure = (bench, value, unit) => console.log(JSON.stringify({ bench: `ui_peer_${bench}`, value: value === null ? null : Number(value.toPrecision(4)), unit, compared_with: { what: "see ui_million", value: null, unit } }));
 
 const q = encodeURIComponent('process_cpu:cpu:nanoseconds:cpu:nanoseconds:delta{service_name="million"}');
-const tree = await (await fetch(`${url}api/v1/flame?q=${q}&from=${dayTo / 1000 - 1}&to=${dayTo / 1000 + 60}&max_nodes=1000000&format=json`)).json();
+const tree = await (await fetch(`${url}api/v1/flame?q=${q}&from=${end / 1000 - 1}&to=${end / 1000 + 60}&max_nodes=1000000&format=json`)).json();
 const { frame, depth, self, total } = tree.nodes;
 const nameOf = (i) => (frame[i] < 0 ? "total" : tree.frames.name[frame[i]]);
 

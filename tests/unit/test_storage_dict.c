@@ -261,6 +261,20 @@ static void stacks_are_brought_in(void **state)
 	assert_int_equal(to->stacks.n, from->stacks.n);
 	assert_int_equal(to->nodes.n, from->nodes.n);
 	dict_import__fini(&im);
+
+	/* Of a second dictionary, which has them by other numbers, nothing is new. */
+	CLEANUP(dict__unrefp) struct dict *other = new_dict();
+	for (uint32_t i = N_STACKS; i--;)
+		dict__stack(other, stacks[i].locations, stacks[i].n);
+	assert_int_equal(dict_import__init_dict(&im, to, other), 0);
+	for (uint32_t i = 0; i < other->stacks.n; i++)
+		order[i] = i;
+	assert_int_equal(dict_import__stacks(&im, order, other->stacks.n), 0);
+	for (uint32_t i = 0; i < other->stacks.n; i++)
+		assert_same_stack(other, i, to, dict_import__stack(&im, i));
+	assert_int_equal(to->stacks.n, from->stacks.n);
+	assert_int_equal(to->nodes.n, from->nodes.n);
+	dict_import__fini(&im);
 }
 
 int main(void)

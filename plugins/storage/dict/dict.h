@@ -55,7 +55,7 @@ struct dict_node {
 };
 
 struct dict_stack {
-	uint64_t hash; /* of its locations, under the dictionary's secret */
+	uint64_t hash; /* of its locations, under the dictionary's secret: dict__chain() */
 	uint32_t leaf; /* node; DCM_NONE: no frames */
 	uint32_t n;    /* frames */
 };
@@ -178,8 +178,28 @@ static inline void dict__seek_location(const struct dict *d, uint64_t hash)
 	hindex__prefetch(&d->location_index, hash);
 }
 void dict__fetch_location(const struct dict *d, uint64_t hash);
-uint64_t dict__seek_stack(const struct dict *d, const uint32_t *locations, uint32_t n);
+/* Of n stacks, one after the other in locations[]: ret[n]. */
+void dict__seek_stacks(const struct dict *d, const uint32_t *locations, const uint32_t *lengths,
+		       uint32_t n, uint64_t *ret);
 void dict__fetch_stack(const struct dict *d, uint64_t hash);
+/*
+ * A stack's hash grows from the root: by each frame, from what the frames above it came to. Two
+ * factors that depend on the secret, as wyhash mixes (https://github.com/wangyi-fudan/wyhash).
+ */
+static inline uint64_t dict__chain_begin(const struct dict *d)
+{
+	return d->secret;
+}
+static inline uint64_t dict__chain(const struct dict *d, uint64_t above, uint32_t location)
+{
+	const unsigned __int128 p = (unsigned __int128)(above ^ 0xa0761d6478bd642fu) *
+				    (location ^ d->secret ^ 0xe7037ed1a0b428dbu);
+
+	return (uint64_t)p ^ (uint64_t)(p >> 64);
+}
+/* The stack of this hash and depth, DCM_NONE: there is none; and a new one, which was looked for. */
+uint32_t dict__find_stack(const struct dict *d, uint64_t hash, uint32_t n);
+uint32_t dict__add_stack(struct dict *d, uint64_t hash, uint32_t leaf, uint32_t n);
 /*
  * The way to the stack that was added last, from the root on, for the next one: what the two have in
  * common is not looked up. Zero `n` before the first.
@@ -250,6 +270,11 @@ static inline uint32_t dict_map__set(uint32_t *map, uint32_t id, uint32_t to)
 	return to;
 }
 
+int dict_map__init(struct dict_map *m, const struct dict_counts *c); /* 0 or -ENOMEM */
+void dict_map__fini(struct dict_map *m);
+/* How many lines may be looked at: all, or none when they came after the counts were taken. */
+uint32_t dict_lines__n_known(const struct dict_lines *lines, uint32_t n_functions);
+
 struct dict_import {
 	struct dict *to;
 	const struct dcm_batch *batch; /* the source is this, or */
@@ -257,6 +282,12 @@ struct dict_import {
 	uint32_t n_functions;	       /* are known */
 	uint32_t overflow; /* what dict_import__series_within() took for others, one above; 0: nothing */
 	struct dict_map map;
+	/*
+	 * By node of `old`: the hash in `to` of the stack that ends there, 0 where none was looked at;
+	 * and its node in `to`, as a dict_map.
+	 */
+	uint64_t *hashes;
+	uint32_t *nodes;
 };
 int dict_import__init(struct dict_import *im, struct dict *to, const struct dcm_batch *from);
 int dict_import__init_dict(struct dict_import *im, struct dict *to, const struct dict *from);

@@ -6,8 +6,9 @@
  * node for each of these. Most nodes have one child at most, which stands in them; only further
  * children are in an index, so a new branch is written down without being looked up.
  *
- * A stack that is known is found without a walk: by a 64-bit hash of its locations, seeded with a
- * secret of the dictionary so that nobody who sends stacks can make two of them meet. Of a million
+ * A stack that is known is found without a walk: by a 64-bit hash of its locations, mixed with a
+ * secret of the dictionary so that nobody who sends stacks can make two of them meet. It grows from
+ * the root by a frame at a time, so that stacks which begin alike share the work, too. Of a million
  * stacks two share one by chance in one of 37 million dictionaries; two of equal hash and depth are
  * held equal.
  */
@@ -82,10 +83,14 @@ uint32_t dict__node(struct dict *d, uint32_t parent, uint32_t location)
 
 static uint64_t stack_hash(const struct dict *d, const uint32_t *locations, uint32_t n)
 {
-	return hash__bytes(locations, (size_t)n * sizeof(*locations), d->secret);
+	uint64_t h = dict__chain_begin(d);
+
+	while (n--)
+		h = dict__chain(d, h, locations[n]);
+	return h;
 }
 
-static uint32_t find_stack(const struct dict *d, uint64_t hash, uint32_t n)
+uint32_t dict__find_stack(const struct dict *d, uint64_t hash, uint32_t n)
 {
 	uint32_t row, at = hindex__first(&d->stack_index, hash, &row);
 
@@ -98,7 +103,7 @@ static uint32_t find_stack(const struct dict *d, uint64_t hash, uint32_t n)
 	return DCM_NONE;
 }
 
-static uint32_t add_stack(struct dict *d, uint64_t hash, uint32_t leaf, uint32_t n)
+uint32_t dict__add_stack(struct dict *d, uint64_t hash, uint32_t leaf, uint32_t n)
 {
 	struct dict_stack *entry = POOL_PUSH(&d->stacks, struct dict_stack);
 
@@ -108,12 +113,51 @@ static uint32_t add_stack(struct dict *d, uint64_t hash, uint32_t leaf, uint32_t
 	return dict__admit(&d->stacks, &d->stack_index, hash);
 }
 
-uint64_t dict__seek_stack(const struct dict *d, const uint32_t *locations, uint32_t n)
+/*
+ * Of FOUR stacks, frame by frame of all: each step of one waits for its last, and the others' go on
+ * meanwhile.
+ */
+enum { FOUR = 4 };
+static void hash_four(const struct dict *d, const uint32_t *const ends[FOUR],
+		      const uint32_t lengths[FOUR], uint64_t h[FOUR])
 {
-	const uint64_t hash = stack_hash(d, locations, n);
+	uint64_t a, b, c, e;
+	uint32_t least = lengths[0];
 
-	hindex__prefetch(&d->stack_index, hash);
-	return hash;
+	for (uint32_t i = 1; i < FOUR; i++)
+		least = lengths[i] < least ? lengths[i] : least;
+	a = b = c = e = dict__chain_begin(d);
+	for (uint32_t k = 1; k <= least; k++) {
+		a = dict__chain(d, a, *(ends[0] - k));
+		b = dict__chain(d, b, *(ends[1] - k));
+		c = dict__chain(d, c, *(ends[2] - k));
+		e = dict__chain(d, e, *(ends[3] - k));
+	}
+	h[0] = a;
+	h[1] = b;
+	h[2] = c;
+	h[3] = e;
+	for (uint32_t i = 0; i < FOUR; i++)
+		for (uint32_t k = least + 1; k <= lengths[i]; k++)
+			h[i] = dict__chain(d, h[i], *(ends[i] - k));
+}
+
+void dict__seek_stacks(const struct dict *d, const uint32_t *locations, const uint32_t *lengths,
+		       uint32_t n, uint64_t *ret)
+{
+	uint32_t i = 0;
+
+	for (; i + FOUR <= n; i += FOUR) {
+		const uint32_t *ends[FOUR];
+
+		for (uint32_t k = 0; k < FOUR; k++)
+			ends[k] = locations += lengths[i + k];
+		hash_four(d, ends, lengths + i, ret + i);
+	}
+	for (; i < n; locations += lengths[i++])
+		ret[i] = stack_hash(d, locations, lengths[i]);
+	for (i = 0; i < n; i++)
+		hindex__prefetch(&d->stack_index, ret[i]);
 }
 
 void dict__fetch_stack(const struct dict *d, uint64_t hash)
@@ -146,7 +190,7 @@ static uint32_t n_shared(const struct dict_path *path, const uint32_t *locations
 uint32_t dict__stack_fetched(struct dict *d, const uint32_t *locations, uint32_t n, uint64_t hash,
 			     struct dict_path *path)
 {
-	const uint32_t known = find_stack(d, hash, n);
+	const uint32_t known = dict__find_stack(d, hash, n);
 
 	if (known != DCM_NONE)
 		return known;
@@ -162,7 +206,7 @@ uint32_t dict__stack_fetched(struct dict *d, const uint32_t *locations, uint32_t
 		path->nodes[i] = leaf;
 		path->n = i + 1;
 	}
-	return add_stack(d, hash, leaf, n);
+	return dict__add_stack(d, hash, leaf, n);
 }
 
 /*
@@ -182,9 +226,14 @@ static uint32_t find_leaf(const struct dict *d, uint64_t hash, uint32_t leaf)
 /* The frames of one stack after the other: those that two have in common are gone through once. */
 struct climb {
 	uint32_t n;
-	uint32_t nodes[MAX_DEPTH];     /* [n] from the root on */
-	uint32_t locations[MAX_DEPTH]; /* the last [n], so that they are leaf first */
+	uint32_t nodes[MAX_DEPTH];  /* [n] from the root on */
+	uint64_t hashes[MAX_DEPTH]; /* of the stacks that end there */
 };
+
+static uint64_t hash_of(const struct dict *d, const struct climb *c)
+{
+	return c->n ? c->hashes[c->n - 1] : dict__chain_begin(d);
+}
 
 /* A node's number is larger than its caller's, so both ways are gone up side by side. */
 static int climb(const struct dict *d, uint32_t leaf, struct climb *c)
@@ -205,9 +254,10 @@ static int climb(const struct dict *d, uint32_t leaf, struct climb *c)
 	c->n = leaf == DCM_NONE ? 0 : shared;
 	if (c->n + n_fresh > MAX_DEPTH)
 		return -EBADMSG;
-	while (n_fresh) {
+	for (uint64_t h = hash_of(d, c); n_fresh; c->n++) {
 		c->nodes[c->n] = fresh[--n_fresh];
-		c->locations[MAX_DEPTH - ++c->n] = dict__node_at(d, fresh[n_fresh])->location;
+		h = dict__chain(d, h, dict__node_at(d, fresh[n_fresh])->location);
+		c->hashes[c->n] = h;
 	}
 	return 0;
 }
@@ -243,14 +293,15 @@ int dict__stacks_of_leaves(struct dict *d, const uint32_t *leaves, uint32_t n, u
 			if (climb(d, leaves[i], &c) < 0)
 				return -EBADMSG;
 			depths[i - first] = c.n;
-			hashes[i - first] = dict__seek_stack(d, c.locations + MAX_DEPTH - c.n, c.n);
+			hashes[i - first] = hash_of(d, &c);
+			hindex__prefetch(&d->stack_index, hashes[i - first]);
 		}
 		for (uint32_t i = first; i < end; i++) {
 			const uint32_t known = find_leaf(d, hashes[i - first], leaves[i]);
 
 			ret[i] = known != DCM_NONE ? known
-						   : add_stack(d, hashes[i - first], leaves[i],
-							       depths[i - first]);
+						   : dict__add_stack(d, hashes[i - first],
+								     leaves[i], depths[i - first]);
 			if (ret[i] == DCM_NONE)
 				return -ENOMEM;
 		}

@@ -1,0 +1,264 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * plugins/storage/dict/import_stacks.c - stacks of a batch or of another dictionary, into a dictionary
+ *
+ * A batch has each stack as a list of locations. A dictionary has all of them as a trie, whose nodes
+ * are gone through instead: each once, below its caller, however many stacks stand on it.
+ *
+ * They come in runs of some, so that what one waits for from memory comes while the others are
+ * looked at.
+ */
+#include "plugins/storage/dict/import.h"
+
+#include <errno.h>
+
+enum {
+	RUN_STACKS = 64,
+	RUN_FRAMES = 4096, /* as many as one stack may have */
+	AHEAD = 16,	   /* locations that come from memory meanwhile */
+};
+#define NOT_YET ((uint64_t)1) /* the hash of a node that the run has met */
+
+struct import_run {
+	uint32_t n, n_frames, n_missing;
+	uint32_t ids[RUN_STACKS], lengths[RUN_STACKS];
+	uint64_t hashes[RUN_STACKS];
+	struct dict_path path;	     /* of a batch's */
+	uint32_t frames[RUN_FRAMES]; /* a batch's: locations of all; a dictionary's: new nodes */
+	uint32_t missing[RUN_FRAMES]; /* the source's locations that `to` may lack, some more than once */
+};
+
+static uint64_t location_hash(const struct dict_import *im, uint32_t location)
+{
+	return im->batch ? im->batch->location_hashes[location].lo
+			 : dict__location_at(im->old, location)->hash;
+}
+
+static uint32_t stack_depth(const struct dict_import *im, uint32_t id)
+{
+	return im->batch ? im->batch->stacks[id].n : dict__stack_at(im->old, id)->n;
+}
+
+static void seek_location(const struct dict_import *im, struct import_run *run, uint32_t location)
+{
+	if (dict_map__get(im->map.locations, location) != DCM_NONE)
+		return;
+	dict__seek_location(im->to, location_hash(im, location));
+	run->missing[run->n_missing++] = location;
+}
+
+static int import_missing(struct dict_import *im, const struct import_run *run)
+{
+	for (uint32_t i = 0; i < run->n_missing + AHEAD; i++) {
+		if (i < run->n_missing)
+			dict__fetch_location(im->to, location_hash(im, run->missing[i]));
+		if (i >= AHEAD && dict_import__location(im, run->missing[i - AHEAD]) == DCM_NONE)
+			return -ENOMEM;
+	}
+	return 0;
+}
+
+/* -------------------------------------------------------------------------------------------------
+ * Lists
+ */
+
+static void begin_list(struct dict_import *im, struct import_run *run, uint32_t id, uint32_t n)
+{
+	const uint32_t *from = COLUMN_AT(im->batch->stack_locations, im->batch->stacks[id].off);
+
+	for (uint32_t i = 0; i < n; i++) {
+		run->frames[run->n_frames++] = from[i];
+		seek_location(im, run, from[i]);
+	}
+}
+
+/* In the numbers of `to`. */
+static void hash_lists(const struct dict_import *im, struct import_run *run)
+{
+	for (uint32_t i = 0; i < run->n_frames; i++)
+		run->frames[i] = dict_map__get(im->map.locations, run->frames[i]);
+	dict__seek_stacks(im->to, run->frames, run->lengths, run->n, run->hashes);
+}
+
+static int add_lists(struct dict_import *im, struct import_run *run)
+{
+	const uint32_t *at = run->frames;
+
+	for (uint32_t i = 0; i < run->n; at += run->lengths[i++])
+		if (dict_map__set(im->map.stacks, run->ids[i],
+				  dict__stack_fetched(im->to, at, run->lengths[i], run->hashes[i],
+						      &run->path)) == DCM_NONE)
+			return -ENOMEM;
+	return 0;
+}
+
+/* -------------------------------------------------------------------------------------------------
+ * Nodes
+ */
+
+/* Nodes on the stack's way that none has stood on yet: callers first. */
+static void begin_nodes(struct dict_import *im, struct import_run *run, uint32_t id)
+{
+	uint32_t *first = run->frames + run->n_frames, *end = first;
+
+	for (uint32_t at = dict__stack_at(im->old, id)->leaf; at != DCM_NONE && !im->hashes[at];) {
+		const struct dict_node *node = dict__node_at(im->old, at);
+
+		im->hashes[at] = NOT_YET;
+		*end++ = at;
+		seek_location(im, run, node->location);
+		at = node->parent;
+	}
+	run->n_frames += (uint32_t)(end - first);
+	for (; end - first > 1; first++) {
+		const uint32_t leafmost = *first;
+
+		*first = *--end;
+		*end = leafmost;
+	}
+}
+
+static uint64_t hash_at(const struct dict_import *im, uint32_t node)
+{
+	return node == DCM_NONE ? dict__chain_begin(im->to) : im->hashes[node];
+}
+
+static void hash_nodes(struct dict_import *im, struct import_run *run)
+{
+	for (uint32_t i = 0; i < run->n_frames; i++) {
+		const struct dict_node *node = dict__node_at(im->old, run->frames[i]);
+
+		im->hashes[run->frames[i]] = dict__chain(im->to, hash_at(im, node->parent),
+							 dict_map__get(im->map.locations, node->location));
+	}
+	for (uint32_t i = 0; i < run->n; i++) {
+		run->hashes[i] = hash_at(im, dict__stack_at(im->old, run->ids[i])->leaf);
+		hindex__prefetch(&im->to->stack_index, run->hashes[i]);
+	}
+}
+
+/*
+ * A leaf that comes, and of one that comes sooner, which is there by now, the caller: most ways to
+ * what has been seen are of no more nodes.
+ */
+static void fetch_ahead(const struct dict_import *im, const uint32_t *ids, uint64_t n)
+{
+	enum { SOON = 8, LATER = 16 };
+	const uint32_t soon = n > SOON ? dict__stack_at(im->old, ids[SOON])->leaf : DCM_NONE;
+	const uint32_t later = n > LATER ? dict__stack_at(im->old, ids[LATER])->leaf : DCM_NONE;
+
+	if (later != DCM_NONE) {
+		__builtin_prefetch(dict__node_at(im->old, later));
+		__builtin_prefetch(&im->hashes[later]);
+	}
+	if (soon == DCM_NONE)
+		return;
+	const uint32_t above = dict__node_at(im->old, soon)->parent;
+
+	if (above != DCM_NONE) {
+		__builtin_prefetch(dict__node_at(im->old, above));
+		__builtin_prefetch(&im->hashes[above]);
+	}
+}
+
+/* A node and those above it; `way` has room for RUN_FRAMES. DCM_NONE when memory ran out. */
+static uint32_t import_node(struct dict_import *im, uint32_t node, uint32_t *way)
+{
+	uint32_t n = 0, to = DCM_NONE;
+
+	while (node != DCM_NONE && (to = dict_map__get(im->nodes, node)) == DCM_NONE) {
+		way[n++] = node;
+		node = dict__node_at(im->old, node)->parent;
+	}
+	while (n--) {
+		const uint32_t location = dict__node_at(im->old, way[n])->location;
+
+		to = dict__node(im->to, to, dict_map__get(im->map.locations, location));
+		if (dict_map__set(im->nodes, way[n], to) == DCM_NONE)
+			return DCM_NONE;
+	}
+	return to;
+}
+
+static int add_nodes(struct dict_import *im, struct import_run *run)
+{
+	for (uint32_t i = 0; i < run->n; i++) {
+		const struct dict_stack *s = dict__stack_at(im->old, run->ids[i]);
+		uint32_t to = dict__find_stack(im->to, run->hashes[i], s->n);
+
+		if (to == DCM_NONE) {
+			/* What the run has looked at is not needed any more. */
+			const uint32_t leaf = import_node(im, s->leaf, run->frames);
+
+			if (leaf == DCM_NONE && s->leaf != DCM_NONE)
+				return -ENOMEM;
+			to = dict__add_stack(im->to, run->hashes[i], leaf, s->n);
+		}
+		if (dict_map__set(im->map.stacks, run->ids[i], to) == DCM_NONE)
+			return -ENOMEM;
+	}
+	return 0;
+}
+
+/* -------------------------------------------------------------------------------------------------
+ * Runs
+ */
+
+static void begin_stack(struct dict_import *im, struct import_run *run, uint32_t id, uint32_t n)
+{
+	if (im->batch)
+		begin_list(im, run, id, n);
+	else
+		begin_nodes(im, run, id);
+	run->ids[run->n] = id;
+	run->lengths[run->n++] = n;
+}
+
+/* The run ends without them: another one meets them anew. */
+static int give_up(struct dict_import *im, const struct import_run *run)
+{
+	for (uint32_t i = 0; im->old && i < run->n_frames; i++)
+		im->hashes[run->frames[i]] = 0;
+	return -ENOMEM;
+}
+
+static int end_run(struct dict_import *im, struct import_run *run)
+{
+	if (import_missing(im, run) < 0)
+		return give_up(im, run);
+	if (im->batch)
+		hash_lists(im, run);
+	else
+		hash_nodes(im, run);
+	for (uint32_t i = 0; i < run->n; i++)
+		dict__fetch_stack(im->to, run->hashes[i]);
+	const int r = im->batch ? add_lists(im, run) : add_nodes(im, run);
+	run->n = run->n_frames = run->n_missing = 0;
+	return r;
+}
+
+int dict_import__stacks(struct dict_import *im, const uint32_t *ids, uint64_t n)
+{
+	struct import_run run;
+	int r = 0;
+
+	run.n = run.n_frames = run.n_missing = run.path.n = 0;
+	for (uint64_t i = 0; r == 0 && i < n; i++) {
+		if (im->old)
+			fetch_ahead(im, ids + i, n - i);
+		if (dict_map__get(im->map.stacks, ids[i]) != DCM_NONE)
+			continue;
+		const uint32_t depth = stack_depth(im, ids[i]);
+
+		if (run.n == RUN_STACKS || depth > RUN_FRAMES - run.n_frames)
+			r = end_run(im, &run);
+		if (r == 0 && depth <= RUN_FRAMES)
+			begin_stack(im, &run, ids[i], depth);
+	}
+	return r ? r : end_run(im, &run);
+}
+
+uint32_t dict_import__stack(struct dict_import *im, uint32_t id)
+{
+	return dict_import__stacks(im, &id, 1) < 0 ? DCM_NONE : dict_map__get(im->map.stacks, id);
+}
