@@ -115,8 +115,8 @@ struct totals {
 	uint64_t n_in, n_out, n_out_rows, n_lost_batches, n_lost_rows, n_retries;
 };
 
-struct entry {
-	struct entry *next;
+struct queue_entry {
+	struct queue_entry *next, **at; /* at: of one that is popped, what points to it */
 	struct queue_item item;
 };
 
@@ -138,8 +138,9 @@ struct queue {
 	struct totals *totals; /* a reference */
 	/* Under the pool's mutex: */
 	pthread_cond_t wake; /* something to pop, to notice, or to try again */
-	struct entry *first, **last;
-	uint64_t bytes; /* queued and popped */
+	struct queue_entry *first, **last;
+	struct queue_entry *popped; /* not of an orphan; in no order */
+	uint64_t bytes;		    /* queued and popped */
 	uint64_t popped_bytes;
 	uint64_t n_queued, n_popped;
 	uint64_t n_owed, owed_rows;		 /* popped, and not yet among the totals */
@@ -152,7 +153,7 @@ struct queue {
 
 /* What an operation threw out; lost() after the mutex. */
 struct thrown {
-	struct entry *first;
+	struct queue_entry *first;
 	const char *reason;
 	int status;
 };
@@ -249,9 +250,9 @@ static bool could_ever_fit(const struct queue *q, uint64_t bytes)
 	return bytes <= q->max_bytes && beyond_reserve(q, bytes) <= q->pool->shared_bytes;
 }
 
-static struct entry *take_first(struct queue *q)
+static struct queue_entry *take_first(struct queue *q)
 {
-	struct entry *e = q->first;
+	struct queue_entry *e = q->first;
 
 	q->first = e->next;
 	if (!q->first)
@@ -306,10 +307,10 @@ static void count_lost(struct queue *q, const struct queue_item *item, bool is_p
 
 static void lost(struct queue *q, const struct thrown *t)
 {
-	struct entry *e = t->first;
+	struct queue_entry *e = t->first;
 
 	while (e) {
-		struct entry *next = e->next;
+		struct queue_entry *next = e->next;
 
 		count_lost(q, &e->item, false, t->reason);
 		batch__unref(e->item.batch);
@@ -320,12 +321,12 @@ static void lost(struct queue *q, const struct thrown *t)
 }
 
 /* Throws out everything that is queued, with the mutex. */
-static struct entry *take_all(struct queue *q)
+static struct queue_entry *take_all(struct queue *q)
 {
-	struct entry *all = q->first;
+	struct queue_entry *all = q->first;
 	uint64_t bytes = 0;
 
-	for (struct entry *e = all; e; e = e->next)
+	for (struct queue_entry *e = all; e; e = e->next)
 		bytes += e->item.bytes;
 	q->first = NULL;
 	q->last = &q->first;
@@ -345,9 +346,22 @@ void queue__discard(struct queue *q, const char *reason)
 	lost(q, &t);
 }
 
+/* Of what was popped: the batches are with a thread that may never come back, and somebody waits for the acks. */
+static void settle_popped(struct queue_entry *e)
+{
+	while (e) {
+		struct queue_entry *next = e->next;
+
+		ack__unref(e->item.ack, -ECANCELED);
+		free(e);
+		e = next;
+	}
+}
+
 void queue__orphan(struct queue *q)
 {
 	struct thrown t = { .reason = "shutdown", .status = -ECANCELED };
+	struct queue_entry *popped;
 	uint64_t n, rows;
 
 	queue__close(q);
@@ -355,6 +369,7 @@ void queue__orphan(struct queue *q)
 	pthread_mutex_lock(&q->pool->mutex);
 	t.first = take_all(q);
 	q->is_orphan = true;
+	popped = take_ptr(q->popped);
 	n = q->n_owed;
 	rows = q->owed_rows;
 	q->n_owed = q->owed_rows = 0;
@@ -369,6 +384,8 @@ void queue__orphan(struct queue *q)
 	if (q->stats && n > 0)
 		stats__drop(q->stats, q->name, "abandoned", rows);
 	pthread_mutex_unlock(&q->stats_mutex);
+	/* The oldest first: who is told of it may have them come again. */
+	settle_popped(popped);
 	lost(q, &t);
 	pthread_mutex_lock(&q->stats_mutex);
 	q->stats = NULL;
@@ -380,12 +397,12 @@ void queue__orphan(struct queue *q)
 /* The oldest leave until `bytes` more fit; only when that leads to anything. */
 static void make_room(struct queue *q, uint64_t bytes, struct thrown *t)
 {
-	struct entry **end = &t->first;
+	struct queue_entry **end = &t->first;
 
 	if (!may_hold(q, q->popped_bytes + bytes))
 		return;
 	while (q->first && !may_hold(q, q->bytes + bytes)) {
-		struct entry *e = take_first(q);
+		struct queue_entry *e = take_first(q);
 
 		set_bytes(q, q->bytes - e->item.bytes);
 		*end = e;
@@ -409,7 +426,7 @@ static int find_room(struct queue *q, uint64_t bytes, struct thrown *t)
 	return may_hold(q, q->bytes + bytes) ? 0 : -EAGAIN;
 }
 
-static void append(struct queue *q, struct entry *e)
+static void append(struct queue *q, struct queue_entry *e)
 {
 	e->item.sequence = q->next_sequence++;
 	*q->last = e;
@@ -421,7 +438,7 @@ static void append(struct queue *q, struct entry *e)
 }
 
 /* The new one is the one that is lost. */
-static int lose_new(struct queue *q, struct entry *e, const char *reason)
+static int lose_new(struct queue *q, struct queue_entry *e, const char *reason)
 {
 	pthread_mutex_lock(&q->pool->mutex);
 	q->totals->n_in++;
@@ -433,7 +450,7 @@ static int lose_new(struct queue *q, struct entry *e, const char *reason)
 static int push(struct queue *q, struct dcm_batch *batch, struct ack *ack, int64_t pushed_mono_ns)
 {
 	struct thrown out = { .reason = "queue_full", .status = -ENOBUFS };
-	struct entry *e = NEW(struct entry);
+	struct queue_entry *e = NEW(struct queue_entry);
 	bool fits;
 	int r;
 
@@ -483,9 +500,40 @@ static int wait_until(pthread_cond_t *c, pthread_mutex_t *m, int64_t deadline_mo
 	return -pthread_cond_timedwait(c, m, &ts);
 }
 
+/* With the mutex. */
+static void note_popped(struct queue *q, struct queue_entry *e)
+{
+	if (q->n_popped++ == 0) {
+		q->popped_sequence = e->item.sequence;
+		q->popped_mono_ns = e->item.pushed_mono_ns;
+	}
+	q->popped_bytes += e->item.bytes;
+	q->n_owed++;
+	q->owed_rows += e->item.rows;
+	e->item.entry = e;
+	e->next = q->popped;
+	if (e->next)
+		e->next->at = &e->next;
+	e->at = &q->popped;
+	q->popped = e;
+}
+
+/* With the mutex. The item's entry, which is in no list any more; NULL: queue__orphan() has had it. */
+static struct queue_entry *take_popped(struct queue *q, const struct queue_item *item)
+{
+	struct queue_entry *e = item->entry;
+
+	if (q->is_orphan)
+		return NULL;
+	*e->at = e->next;
+	if (e->next)
+		e->next->at = e->at;
+	return e;
+}
+
 int queue__pop(struct queue *q, int64_t deadline_mono_ns, struct queue_item *ret)
 {
-	struct entry *e;
+	struct queue_entry *e;
 	int r = 0;
 
 	pthread_mutex_lock(&q->pool->mutex);
@@ -497,16 +545,9 @@ int queue__pop(struct queue *q, int64_t deadline_mono_ns, struct queue_item *ret
 		return r;
 	}
 	e = take_first(q);
-	if (q->n_popped++ == 0) {
-		q->popped_sequence = e->item.sequence;
-		q->popped_mono_ns = e->item.pushed_mono_ns;
-	}
-	q->popped_bytes += e->item.bytes;
-	q->n_owed++;
-	q->owed_rows += e->item.rows;
-	pthread_mutex_unlock(&q->pool->mutex);
+	note_popped(q, e);
 	*ret = e->item;
-	free(e);
+	pthread_mutex_unlock(&q->pool->mutex);
 	return 0;
 }
 
@@ -516,13 +557,18 @@ int queue__pop(struct queue *q, int64_t deadline_mono_ns, struct queue_item *ret
  */
 static void give_back(struct queue *q, struct queue_item *item, int status)
 {
+	struct queue_entry *e;
+
 	pthread_mutex_lock(&q->pool->mutex);
+	e = take_popped(q, item);
 	q->popped_bytes -= item->bytes;
 	set_bytes(q, q->bytes - item->bytes);
 	pthread_cond_broadcast(&q->pool->room);
 	pthread_mutex_unlock(&q->pool->mutex);
 	batch__unref(item->batch);
-	ack__unref(item->ack, status);
+	if (e)
+		ack__unref(e->item.ack, status);
+	free(e);
 	pthread_mutex_lock(&q->pool->mutex);
 	q->n_popped--;
 	pthread_cond_broadcast(&q->pool->room);
@@ -547,12 +593,31 @@ void queue__lose(struct queue *q, struct queue_item *item, const char *reason, i
 	give_back(q, item, status);
 }
 
+void queue__lose_part(struct queue *q, struct queue_item *item, uint64_t rows, const char *reason)
+{
+	bool counts;
+
+	pthread_mutex_lock(&q->stats_mutex);
+	pthread_mutex_lock(&q->pool->mutex);
+	counts = !q->is_orphan;
+	item->rows -= rows;
+	if (counts) {
+		item->entry->item.rows -= rows;
+		q->owed_rows -= rows;
+		q->totals->n_lost_rows += rows;
+	}
+	pthread_mutex_unlock(&q->pool->mutex);
+	if (counts && q->stats)
+		stats__drop(q->stats, q->name, reason, rows);
+	pthread_mutex_unlock(&q->stats_mutex);
+}
+
 /* ---- from one who pops to the next ---- */
 
 /* By sequence, with the mutex. */
-static void insert(struct queue *q, struct entry *e)
+static void insert(struct queue *q, struct queue_entry *e)
 {
-	struct entry **at = &q->first;
+	struct queue_entry **at = &q->first;
 
 	while (*at && (*at)->item.sequence < e->item.sequence)
 		at = &(*at)->next;
@@ -565,29 +630,21 @@ static void insert(struct queue *q, struct entry *e)
 
 void queue__put_back(struct queue *q, struct queue_item *item)
 {
-	struct entry *e = NEW(struct entry);
-	bool goes_on;
+	struct queue_entry *e = NULL;
 
-	if (!e) {
-		queue__lose(q, item, "no_memory", -ENOMEM);
-		return;
-	}
 	pthread_mutex_lock(&q->pool->mutex);
-	goes_on = take_owed(q, item);
-	if (goes_on) {
-		e->item = *item;
+	if (take_owed(q, item)) {
+		e = take_popped(q, item);
 		q->n_popped--;
 		q->popped_bytes -= item->bytes;
 		insert(q, e);
 		pthread_cond_signal(&q->wake);
 	}
 	pthread_mutex_unlock(&q->pool->mutex);
-	if (goes_on) {
+	if (e)
 		*item = (struct queue_item){ 0 };
-		return;
-	}
-	free(e);
-	give_back(q, item, -ECANCELED);
+	else
+		give_back(q, item, -ECANCELED);
 }
 
 void queue__hold(struct queue *q, bool is_held)
@@ -610,7 +667,7 @@ static void lose_moved(struct queue *from, const struct queue_item *item)
 
 void queue__move(struct queue *from, struct queue *to)
 {
-	struct entry *e, *next;
+	struct queue_entry *e, *next;
 	int r;
 
 	pthread_mutex_lock(&from->pool->mutex);

@@ -75,10 +75,11 @@ void queue__unref(struct queue *q);
 
 struct queue_item {
 	struct dcm_batch *batch;
-	struct ack *ack; /* NULL: nobody asked */
+	struct ack *ack; /* NULL: nobody asked. The queue's, while the item is popped */
 	uint64_t bytes, rows;
 	int64_t pushed_mono_ns;
-	uint64_t sequence; /* of its push */
+	uint64_t sequence;	   /* of its push */
+	struct queue_entry *entry; /* privately */
 };
 
 /*
@@ -89,7 +90,7 @@ struct queue_item {
 int queue__push(struct queue *q, struct dcm_batch *batch, struct ack *ack);
 
 /*
- * The oldest item, its references now the caller's. 0, -ETIMEDOUT, -ECANCELED: held, or -ESHUTDOWN:
+ * The oldest item, its batch now the caller's. 0, -ETIMEDOUT, -ECANCELED: held, or -ESHUTDOWN:
  * closed and empty.
  */
 int queue__pop(struct queue *q, int64_t deadline_mono_ns, struct queue_item *ret);
@@ -105,9 +106,11 @@ void queue__release(struct queue *q, struct queue_item *item, int status);
 void queue__lose(struct queue *q, struct queue_item *item, const char *reason, int status);
 
 /*
- * The item waits again, before all that was pushed after it. Without memory it is lost as
- * "no_memory".
+ * Of a popped item that goes on, [rows] are lost and counted: it has so many less from now on, and is still one batch.
  */
+void queue__lose_part(struct queue *q, struct queue_item *item, uint64_t rows, const char *reason);
+
+/* The item waits again, before all that was pushed after it. */
 void queue__put_back(struct queue *q, struct queue_item *item);
 /*
  * While held, whoever pops or pauses hears so at once, and all that is queued stays: the one who
@@ -127,8 +130,9 @@ void queue__discard(struct queue *q, const char *reason);
 /*
  * From now on the queue touches neither stats nor the pool's bookkeeping of others: its owner ends,
  * and a thread that does not come back from a plugin still holds it. Discards as "shutdown" first;
- * what was popped and not given back is counted as lost, "abandoned", here and now: nobody can say
- * what becomes of it, and when it comes back after all, nothing more is counted.
+ * what was popped and not given back is counted as lost, "abandoned", here and now, and its ack is
+ * settled with -ECANCELED: nobody can say what becomes of it, and when it comes back after all,
+ * nothing more is counted and nobody hears of it.
  */
 void queue__orphan(struct queue *q);
 /*
