@@ -3,6 +3,7 @@
 noinst_LTLIBRARIES += core/disk/libdisk.la
 core_disk_libdisk_la_SOURCES = \
 	core/disk/frames.c core/disk/frames.h \
+	core/disk/lookup.c core/disk/lookup.h \
 	core/disk/numbered.c core/disk/numbered.h \
 	core/disk/replay.c core/disk/replay.h \
 	core/disk/vfs.c core/disk/vfs.h core/disk/vfs_posix.c \

@@ -2,11 +2,13 @@
 # core/pipeline/local.mk - queues, relabelling, routing, writers
 noinst_LTLIBRARIES += core/pipeline/libpipeline.la
 core_pipeline_libpipeline_la_SOURCES = \
+	core/pipeline/aside.c core/pipeline/aside.h \
 	core/pipeline/destination.c core/pipeline/destination.h \
 	core/pipeline/options.c core/pipeline/options.h \
 	core/pipeline/outcome.c core/pipeline/outcome.h \
 	core/pipeline/overlay.c core/pipeline/overlay.h \
 	core/pipeline/pipeline.c core/pipeline/pipeline.h \
+	core/pipeline/position.c core/pipeline/position.h \
 	core/pipeline/projection.c core/pipeline/projection.h \
 	core/pipeline/queue.c core/pipeline/queue.h \
 	core/pipeline/relabel.c core/pipeline/relabel.h \

@@ -5,6 +5,9 @@
  * The index has an entry for each batch that is not settled, by LSN. The newest keep their batch in memory while
  * there is room, so that a spool whose other side keeps up reads nothing from the disk. Segments are forgotten from
  * the front, when all in them is settled and the position says so for good.
+ *
+ * The lock is never held while the disk is asked: who looks at a spool, and who routes past it, waits for no disk. What
+ * left the index leaves the disk behind it (tidy()), in the thread that made it leave.
  */
 #include "core/pipeline/spool.h"
 
@@ -18,13 +21,14 @@
 
 #include "core/base/cond.h"
 #include "core/base/error.h"
-#include "core/base/hash.h"
 #include "core/base/le.h"
 #include "core/base/mem.h"
 #include "core/batch/batch.h"
 #include "core/codec/wire.h"
-#include "core/disk/numbered.h"
+#include "core/disk/lookup.h"
 #include "core/disk/wal.h"
+#include "core/pipeline/aside.h"
+#include "core/pipeline/position.h"
 
 #define SEGMENT_MAX_BYTES ((uint64_t)8 << 20)
 #define SEGMENT_MIN_BYTES ((uint64_t)256 << 10)
@@ -32,17 +36,13 @@
 #define PENDING_MAX_BYTES ((uint64_t)FRAME_MAX_BYTES + ((uint64_t)32 << 20))
 #define KEPT_BYTES	  ((uint64_t)4 << 20) /* of batches in memory that are on the disk, too */
 #define MAX_BATCHES	  ((size_t)1 << 20)
+#define CLOSE_NS	  INT64_C(2000000000)
 
-#define LOCK_PATH     "lock"
-#define POSITION_PATH "position"
-#define ASIDE_DIR     "aside"
+#define LOCK_PATH "lock"
 
 enum {
 	FRAME_BATCH = 1,
 	RECORD_HEAD_BYTES = 16, /* before the batch in a frame: i64 when, u32 rows, u32 0 */
-	POSITION_BYTES = 24,
-	POSITION_MAGIC = 0x504d4344, /* "DCMP" */
-	POSITION_VERSION = 1,
 	SEGMENT_ALIGN = 4096,
 	WORDS_MAX = 256,
 	READ_TRIES = 50,
@@ -53,7 +53,7 @@ enum loss { LOST_FULL, LOST_EXPIRED, LOST_DAMAGED, N_LOSSES };
 
 struct entry {
 	uint64_t lsn;
-	int64_t real_ns; /* when it was appended */
+	int64_t mono_ns; /* when it was appended; of an earlier process's, below 0 perhaps */
 	uint64_t bytes;	 /* in the log */
 	uint64_t rows;
 	struct dcm_batch *batch; /* a reference; NULL: on the disk only */
@@ -66,25 +66,21 @@ struct begun {
 	VEC(struct entry) entries;
 };
 
-/* next()'s, over the segments. */
-struct reading {
-	uint64_t number; /* of the segment in `bytes`; 0: none */
-	struct buf bytes;
-	struct frames_cursor cursor;
-	struct frame frame; /* the last that was met */
-	bool has_frame;
-	unsigned n_failures; /* of the disk, in a row */
-};
-
 struct spool {
 	_Atomic uint32_t refs;
 	struct vfs *vfs;
 	struct spool_config config;
-	struct vfs_file *lock_file, *position;
+	struct vfs_file *lock_file;
 	uint64_t segment_bytes;
 	struct wal *wal;
-	struct begun begun;	/* append()'s */
-	struct reading reading; /* next()'s */
+	struct begun begun;   /* append()'s */
+	struct lookup lookup; /* next()'s */
+	unsigned n_failures;  /* next()'s: of the disk, in a row */
+	struct aside aside;
+
+	pthread_mutex_t disk; /* before `lock`; guards: */
+	struct position position;
+	bool has_told; /* that the position cannot be noted */
 
 	pthread_mutex_t lock; /* guards: */
 	pthread_cond_t changed;
@@ -93,10 +89,11 @@ struct spool {
 	uint64_t bytes, rows;	   /* of all entries */
 	uint64_t left_bytes;	   /* of those that left since segments were removed */
 	uint64_t kept_bytes, fed_bytes;
-	uint64_t settled_lsn; /* all up to here are */
-	uint64_t n_aside, aside_bytes;
+	uint64_t settled_lsn;	 /* all up to here are */
+	bool has_moved;		 /* ... and the disk does not know */
+	uint64_t loose_rows;	 /* of those that are fed and in no entry any more */
 	uint64_t lost[N_LOSSES]; /* not told yet */
-	bool is_closed, is_woken, failed_to_note;
+	bool is_closed, is_woken;
 	char words[WORDS_MAX]; /* of the other side, the last */
 };
 
@@ -112,17 +109,24 @@ static void lose(const struct spool *s, const char *reason, uint64_t n)
 		s->config.lost(s->config.ctx, reason, n);
 }
 
+/* What has left the index leaves the disk, too, but not with a sync for each batch. */
+static void tidy(struct spool *s);
+
 /*
- * Lets the lock go, and then tells what was lost under it: who counts may have a lock of its own, with which it asks
- * for a view.
+ * Lets the lock go, and then does what is not done under it. Who counts losses may have a lock of its own, with which
+ * it asks for a view.
  */
 static void unlock(struct spool *s)
 {
 	uint64_t lost[N_LOSSES];
+	bool has_moved = s->has_moved;
 
+	s->has_moved = false;
 	memcpy(lost, s->lost, sizeof(lost));
 	memset(s->lost, 0, sizeof(s->lost));
 	pthread_mutex_unlock(&s->lock);
+	if (has_moved)
+		tidy(s);
 	lose(s, "spool_full", lost[LOST_FULL]);
 	lose(s, "spool_expired", lost[LOST_EXPIRED]);
 	lose(s, "spool_damaged", lost[LOST_DAMAGED]);
@@ -154,6 +158,7 @@ static void pop_first(struct spool *s)
 	s->rows -= e->rows;
 	s->left_bytes += e->bytes;
 	s->settled_lsn = e->lsn;
+	s->has_moved = true;
 	s->head++;
 	if (s->next < s->head)
 		s->next = s->head;
@@ -180,54 +185,11 @@ static struct entry *find(struct spool *s, uint64_t lsn)
 	return low < s->entries.n && s->entries.v[low].lsn == lsn ? &s->entries.v[low] : NULL;
 }
 
-/* For the process that comes after this one, which sees it without a sync; see the head of spool.h. */
-static void note_position(struct spool *s)
-{
-	uint8_t b[POSITION_BYTES];
-	int rc;
-
-	le__put32(b, POSITION_MAGIC);
-	le__put32(b + 4, POSITION_VERSION);
-	le__put64(b + 8, s->settled_lsn);
-	le__put64(b + 16, hash__bytes(b, 16, 0));
-	rc = vfs__write(s->position, b, sizeof(b), 0);
-	if (rc && !s->failed_to_note)
-		tell(s, DCM_LOG_WARNING, "cannot note what was delivered; after a restart some of it is sent once more");
-	s->failed_to_note = rc != 0;
-}
-
-/*
- * Segments go once the position is safe that says that nobody misses them. What could not be removed is tried again
- * with the next.
- */
-static void remove_segments(struct spool *s)
-{
-	struct wal_stat st;
-
-	wal__stat(s->wal, &st);
-	if (st.n_files > 1 && !s->failed_to_note && vfs__sync(s->position) == 0) {
-		wal__forget(s->wal, s->settled_lsn, NULL);
-		s->left_bytes = 0;
-	}
-}
-
-/* What has left the index leaves the disk, too, but not with a sync for each batch. */
-static void forget(struct spool *s)
-{
-	note_position(s);
-	if (s->left_bytes >= s->segment_bytes / 2 || count(s) == 0)
-		remove_segments(s);
-}
-
 /* What is settled at the front leaves. */
 static void move_on(struct spool *s)
 {
-	uint64_t before = s->settled_lsn;
-
 	while (count(s) > 0 && s->entries.v[s->head].state == SETTLED)
 		pop_first(s);
-	if (s->settled_lsn != before)
-		forget(s);
 }
 
 static void drop_first(struct spool *s)
@@ -236,20 +198,82 @@ static void drop_first(struct spool *s)
 
 	if (e->state == WAITING)
 		s->lost[LOST_FULL] += e->rows;
+	else if (e->state == FED)
+		s->loose_rows += e->rows;
 	pop_first(s);
+}
+
+/* Those that wait and are too old leave; before them may be some that are fed. */
+static void expire(struct spool *s)
+{
+	int64_t limit = clock__mono(s->config.clock) - s->config.max_age_ns;
+
+	for (; s->next < s->entries.n && s->entries.v[s->next].mono_ns < limit; s->next++) {
+		struct entry *e = &s->entries.v[s->next];
+
+		if (e->state != WAITING)
+			continue;
+		s->lost[LOST_EXPIRED] += e->rows;
+		e->state = SETTLED;
+		unkeep(s, e);
+	}
+	move_on(s);
 }
 
 /* The oldest leave until the rest keeps the bounds; the newest stays, whatever its size. */
 static void keep_bounds(struct spool *s)
 {
-	bool dropped = false;
-
-	while (count(s) > 1 && (s->bytes > s->config.max_bytes || count(s) > MAX_BATCHES)) {
+	expire(s);
+	while (count(s) > 1 && (s->bytes > s->config.max_bytes || count(s) > MAX_BATCHES))
 		drop_first(s);
-		dropped = true;
+}
+
+/* ---- the disk, behind the index: without the lock ---- */
+
+static void note_position(struct spool *s, uint64_t settled_lsn)
+{
+	int rc = position__note(&s->position, settled_lsn);
+
+	if (rc && !s->has_told)
+		tell(s, DCM_LOG_WARNING, "cannot note what was delivered; after a restart some of it is sent once more");
+	s->has_told = rc != 0;
+}
+
+/*
+ * Segments go once the position is safe that says that nobody misses them. What could not be removed is tried again
+ * with the next.
+ */
+static bool remove_segments(struct spool *s, uint64_t settled_lsn)
+{
+	struct wal_stat st;
+
+	wal__stat(s->wal, &st);
+	if (st.n_files < 2 || s->position.has_failed || position__sync(&s->position) < 0)
+		return false;
+	wal__forget(s->wal, settled_lsn, NULL);
+	return true;
+}
+
+static void tidy(struct spool *s)
+{
+	uint64_t settled_lsn;
+	bool removes;
+
+	pthread_mutex_lock(&s->disk);
+	/* Whoever comes last notes the most. */
+	pthread_mutex_lock(&s->lock);
+	settled_lsn = s->settled_lsn;
+	removes = s->left_bytes >= s->segment_bytes / 2 || count(s) == 0;
+	pthread_mutex_unlock(&s->lock);
+	if (s->position.file) {
+		note_position(s, settled_lsn);
+		if (removes && remove_segments(s, settled_lsn)) {
+			pthread_mutex_lock(&s->lock);
+			s->left_bytes = 0;
+			pthread_mutex_unlock(&s->lock);
+		}
 	}
-	if (dropped)
-		forget(s);
+	pthread_mutex_unlock(&s->disk);
 }
 
 /* ---- opening ---- */
@@ -257,18 +281,31 @@ static void keep_bounds(struct spool *s)
 struct finding {
 	struct spool *spool;
 	uint64_t n_lost;
+	int64_t real_ns, mono_ns; /* now */
+	int64_t age_ns;		  /* of the one before */
 };
+
+/* Clocks are set: none is older than the one that was appended before it, and none is from the future. */
+static int64_t age_of(struct finding *f, int64_t real_ns)
+{
+	int64_t age = real_ns < 0 ? f->real_ns : real_ns < f->real_ns ? f->real_ns - real_ns : 0;
+
+	if (age < f->age_ns)
+		f->age_ns = age;
+	return f->age_ns;
+}
 
 static int find_batch(void *ctx, const struct frame *f)
 {
-	struct spool *s = ((struct finding *)ctx)->spool;
+	struct finding *finding = ctx;
+	struct spool *s = finding->spool;
 
 	if (f->type != FRAME_BATCH || f->n < RECORD_HEAD_BYTES) {
-		((struct finding *)ctx)->n_lost++;
+		finding->n_lost++;
 		return 0;
 	}
 	struct entry e = { .lsn = f->lsn,
-			   .real_ns = (int64_t)le__get64(f->payload),
+			   .mono_ns = finding->mono_ns - age_of(finding, (int64_t)le__get64(f->payload)),
 			   .bytes = frames__size(f->n),
 			   .rows = le__get32(f->payload + 8) };
 	if (!vec__push(&s->entries, e))
@@ -283,52 +320,6 @@ static void find_lost(void *ctx, uint64_t n_lost)
 	((struct finding *)ctx)->n_lost += n_lost;
 }
 
-static int read_position(struct spool *s, struct dcm_error *err)
-{
-	uint8_t b[POSITION_BYTES];
-	struct vfs_stat st = { 0 };
-	int rc = vfs__open(s->vfs, POSITION_PATH, VFS_WRITE | VFS_CREATE, &s->position);
-
-	if (!rc)
-		rc = vfs__sync_dir(s->vfs, ".");
-	if (!rc)
-		rc = vfs__stat(s->position, &st);
-	if (!rc && st.bytes >= sizeof(b))
-		rc = vfs__read(s->position, b, sizeof(b), 0);
-	if (rc)
-		return error__sys(err, rc, POSITION_PATH ": cannot read");
-	if (st.bytes == 0)
-		return 0;
-	if (st.bytes < sizeof(b) || le__get32(b) != POSITION_MAGIC ||
-	    le__get64(b + 16) != hash__bytes(b, 16, 0)) {
-		tell(s, DCM_LOG_WARNING,
-		     POSITION_PATH ": damaged; what is in the spool is sent once more");
-		return 0;
-	}
-	if (le__get32(b + 4) != POSITION_VERSION)
-		return error__set(err, -EPROTONOSUPPORT,
-				  POSITION_PATH
-				  ": written by a later version of Decima; run that one");
-	s->settled_lsn = le__get64(b + 8);
-	return 0;
-}
-
-static int count_aside(void *ctx, const char *name)
-{
-	struct spool *s = ctx;
-	char path[64];
-	uint64_t bytes;
-
-	if (numbered__parse(name, ".batch") < 0)
-		return 0;
-	numbered__path(path, sizeof(path), ASIDE_DIR, (uint64_t)numbered__parse(name, ".batch"), ".batch");
-	if (vfs__size(s->vfs, path, &bytes) == 0) {
-		s->n_aside++;
-		s->aside_bytes += bytes;
-	}
-	return 0;
-}
-
 static int take_directory(struct spool *s, struct dcm_error *err)
 {
 	int rc = vfs__open(s->vfs, LOCK_PATH, VFS_WRITE | VFS_CREATE, &s->lock_file);
@@ -341,16 +332,17 @@ static int take_directory(struct spool *s, struct dcm_error *err)
 	if (!rc)
 		rc = vfs__mkdir(s->vfs, WAL_DIR);
 	if (!rc)
-		rc = vfs__mkdir(s->vfs, ASIDE_DIR);
-	if (!rc)
-		rc = vfs__list(s->vfs, ASIDE_DIR, count_aside, s);
+		rc = aside__open(&s->aside, s->vfs, s->config.aside_bytes);
 	return rc ? error__sys(err, rc, "the spool's directory cannot be used%s", vfs__write_remedy(rc))
 		  : 0;
 }
 
 static int take_log(struct spool *s, struct dcm_error *err)
 {
-	struct finding finding = { .spool = s };
+	struct finding finding = { .spool = s,
+				   .real_ns = clock__real(s->config.clock),
+				   .mono_ns = clock__mono(s->config.clock),
+				   .age_ns = INT64_MAX };
 	struct wal_found found;
 	struct wal_options o = {
 		.segment_bytes = s->segment_bytes,
@@ -369,7 +361,8 @@ static int take_log(struct spool *s, struct dcm_error *err)
 	/* Nobody else is here yet; losses are told with the first next(). */
 	s->lost[LOST_DAMAGED] += finding.n_lost;
 	keep_bounds(s);
-	remove_segments(s);
+	s->has_moved = false;
+	tidy(s);
 	return 0;
 }
 
@@ -389,11 +382,12 @@ int spool__open(struct vfs *v, const struct spool_config *config, struct spool *
 		s->segment_bytes = SEGMENT_MIN_BYTES;
 	if (s->segment_bytes > SEGMENT_MAX_BYTES)
 		s->segment_bytes = SEGMENT_MAX_BYTES;
+	pthread_mutex_init(&s->disk, NULL);
 	pthread_mutex_init(&s->lock, NULL);
 	cond__init(&s->changed);
 	rc = take_directory(s, err);
 	if (!rc)
-		rc = read_position(s, err);
+		rc = position__open(&s->position, v, config->report, config->ctx, &s->settled_lsn, err);
 	if (!rc)
 		rc = take_log(s, err);
 	if (rc) {
@@ -406,20 +400,44 @@ int spool__open(struct vfs *v, const struct spool_config *config, struct spool *
 
 /* ---- closing ---- */
 
-void spool__close(struct spool *s)
+/* For what a thread may still have to do on the disk that it tidies. */
+static bool lock_disk(struct spool *s)
+{
+	int64_t until = clock__mono(&clock__system) + CLOSE_NS;
+	struct timespec ts = { .tv_sec = until / 1000000000, .tv_nsec = until % 1000000000 };
+
+	return pthread_mutex_clocklock(&s->disk, CLOCK_MONOTONIC, &ts) == 0;
+}
+
+int spool__close(struct spool *s)
 {
 	if (!s)
-		return;
+		return 0;
+	if (!lock_disk(s)) {
+		spool__abandon(s);
+		return -ETIMEDOUT;
+	}
 	pthread_mutex_lock(&s->lock);
 	s->is_closed = true;
-	/* Nobody but append() and next() looks at these, and they are over. */
-	wal__close(s->wal);
-	vfs__close(s->position);
-	vfs__close(s->lock_file);
-	s->wal = NULL;
-	s->position = s->lock_file = NULL;
-	pthread_mutex_unlock(&s->lock);
+	/* What nobody will put back is in no memory that anybody looks at, and not on the disk. */
+	s->lost[LOST_FULL] += s->loose_rows;
+	s->loose_rows = 0;
+	s->has_moved = false;
+	unlock(s);
+	/* Beside tidy() nobody but append() and next() looks at these, and they are over. */
+	wal__close(take_ptr(s->wal));
+	position__close(&s->position);
+	vfs__close(take_ptr(s->lock_file));
+	pthread_mutex_unlock(&s->disk);
 	spool__unref(s);
+	return 0;
+}
+
+void spool__abandon(struct spool *s)
+{
+	pthread_mutex_lock(&s->lock);
+	s->is_closed = true;
+	pthread_mutex_unlock(&s->lock);
 }
 
 struct spool *spool__ref(struct spool *s)
@@ -442,9 +460,11 @@ void spool__unref(struct spool *s)
 	unref_batches(s->begun.entries.v, 0, s->begun.entries.n);
 	vec__fini(&s->entries);
 	vec__fini(&s->begun.entries);
-	buf__fini(&s->reading.bytes);
+	lookup__fini(&s->lookup);
+	aside__fini(&s->aside);
 	pthread_cond_destroy(&s->changed);
 	pthread_mutex_destroy(&s->lock);
+	pthread_mutex_destroy(&s->disk);
 	free(s);
 }
 
@@ -472,8 +492,8 @@ static int too_large(struct dcm_error *err)
 static int append_one(struct spool *s, struct dcm_batch *b, struct dcm_error *err)
 {
 	struct buf record = { .limit = FRAME_MAX_BYTES };
-	struct entry e = { .real_ns = clock__real(s->config.clock), .rows = batch__n_rows(b) };
-	int rc = put_record(b, e.real_ns, &record);
+	struct entry e = { .mono_ns = clock__mono(s->config.clock), .rows = batch__n_rows(b) };
+	int rc = put_record(b, clock__real(s->config.clock), &record);
 
 	if (rc)
 		rc = rc == -EFBIG ? too_large(err) : error__nomem(err);
@@ -544,6 +564,33 @@ static int say_remedy(int rc, struct dcm_error *err)
 	return error__set(err, rc, "%s%s", why.text, vfs__write_remedy(rc));
 }
 
+/*
+ * Somebody has removed what we write to. Once the directory is there again we go on in it; what was in it, and in no
+ * memory, is lost when it is read.
+ */
+static void revive(struct spool *s)
+{
+	uint64_t lsn = 0;
+
+	pthread_mutex_lock(&s->disk);
+	if (s->vfs->ops->revive(s->vfs) == 0 && vfs__mkdir(s->vfs, WAL_DIR) == 0) {
+		struct position fresh = { 0 };
+
+		vfs__mkdir(s->vfs, ASIDE_DIR);
+		if (position__open(&fresh, s->vfs, s->config.report, s->config.ctx, &lsn, NULL) == 0) {
+			position__close(&s->position);
+			s->position = fresh;
+			pthread_mutex_lock(&s->lock);
+			lsn = s->settled_lsn;
+			pthread_mutex_unlock(&s->lock);
+			note_position(s, lsn);
+		} else {
+			position__close(&fresh);
+		}
+	}
+	pthread_mutex_unlock(&s->disk);
+}
+
 int spool__append(struct spool *s, const void *group, struct dcm_batch *const *batches, uint32_t n,
 		  struct dcm_error *err)
 {
@@ -560,6 +607,8 @@ int spool__append(struct spool *s, const void *group, struct dcm_batch *const *b
 		g->group = group;
 	}
 	wal__stat(s->wal, &st);
+	if (st.refusing == -ENOENT)
+		revive(s);
 	if (st.refusing)
 		rc = wal__probe(s->wal, err);
 	for (uint32_t i = (uint32_t)g->entries.n; !rc && i < n; i++)
@@ -571,67 +620,10 @@ int spool__append(struct spool *s, const void *group, struct dcm_batch *const *b
 
 /* ---- reading ---- */
 
-static void unload(struct reading *r)
+/* Not for want of something that a process may be short of for a while. */
+static bool is_of_disk(int rc)
 {
-	r->number = 0;
-	r->has_frame = false;
-	buf__fini(&r->bytes);
-}
-
-/* The segment into memory, from its beginning. */
-static int load(struct spool *s, uint64_t number)
-{
-	struct reading *r = &s->reading;
-	char path[WAL_PATH_BYTES];
-	int rc;
-
-	unload(r);
-	rc = vfs__read_file(s->vfs, wal__path(path, number), WAL_FILE_MAX_BYTES, &r->bytes);
-	r->cursor = (struct frames_cursor){ .p = r->bytes.data, .n = r->bytes.n };
-	if (!rc)
-		rc = frames__get_head(r->cursor.p, r->cursor.n, &r->cursor.head);
-	if (rc)
-		buf__fini(&r->bytes);
-	else
-		r->number = number;
-	return rc;
-}
-
-/* From where it stands in the segment that is loaded. */
-static bool read_on(struct reading *r, uint64_t lsn)
-{
-	while (r->number && (!r->has_frame || r->frame.lsn < lsn)) {
-		r->has_frame = frames__next(&r->cursor, &r->frame);
-		if (!r->has_frame)
-			break;
-	}
-	return r->has_frame && r->frame.lsn == lsn;
-}
-
-/* The frame into reading.frame. -ENOENT: no segment has it. */
-static int read_frame(struct spool *s, uint64_t lsn)
-{
-	wal_extents extents = { 0 };
-	int rc;
-
-	if (read_on(&s->reading, lsn))
-		return 0;
-	/* Held, so that what is listed is not removed before it was looked at. */
-	rc = wal__hold(s->wal, &extents);
-	if (rc)
-		return rc;
-	rc = -ENOENT;
-	for (size_t i = 0; i < extents.n && rc == -ENOENT; i++) {
-		int e = load(s, extents.v[i].number);
-
-		if (e == 0 && read_on(&s->reading, lsn))
-			rc = 0;
-		else if (e < 0 && e != -EUCLEAN)
-			rc = e;
-	}
-	wal__release(s->wal);
-	vec__fini(&extents);
-	return rc;
+	return rc != -ENOMEM && rc != -EMFILE && rc != -ENFILE;
 }
 
 /*
@@ -640,39 +632,18 @@ static int read_frame(struct spool *s, uint64_t lsn)
  */
 static int read_batch(struct spool *s, uint64_t lsn, struct dcm_batch **ret)
 {
-	struct reading *r = &s->reading;
-	const struct frame *f = &r->frame;
-	int rc = read_frame(s, lsn);
+	const struct frame *f = &s->lookup.frame;
+	int rc = lookup__frame(&s->lookup, s->vfs, s->wal, lsn);
 
 	if (!rc) {
+		s->n_failures = 0;
 		rc = wire__decode(f->payload + RECORD_HEAD_BYTES, f->n - RECORD_HEAD_BYTES, ret, NULL);
-		r->n_failures = 0;
 		return rc == 0 || rc == -ENOMEM ? rc : -EBADMSG;
 	}
-	if (rc != -ENOENT && (rc == -ENOMEM || ++r->n_failures < READ_TRIES))
+	if (rc != -ENOENT && (!is_of_disk(rc) || ++s->n_failures < READ_TRIES))
 		return rc;
-	r->n_failures = 0;
+	s->n_failures = 0;
 	return -EBADMSG;
-}
-
-/* With the lock: those that wait and are too old leave; before them may be some that are fed. */
-static void expire(struct spool *s)
-{
-	int64_t limit = clock__real(s->config.clock) - s->config.max_age_ns;
-	bool expired = false;
-
-	for (; s->next < s->entries.n && s->entries.v[s->next].real_ns < limit; s->next++) {
-		struct entry *e = &s->entries.v[s->next];
-
-		if (e->state != WAITING)
-			continue;
-		s->lost[LOST_EXPIRED] += e->rows;
-		e->state = SETTLED;
-		unkeep(s, e);
-		expired = true;
-	}
-	if (expired)
-		move_on(s);
 }
 
 /* With the lock: the entry that is to be fed; NULL: none. */
@@ -701,14 +672,18 @@ static void feed(struct spool *s, struct entry *e, struct spool_item *ret)
 /* Nobody can read it: it is as settled as it will ever be. */
 static void lose_damaged(struct spool *s, struct entry *e)
 {
-	char text[128];
-
-	snprintf(text, sizeof(text), "a batch of %llu rows cannot be read back: look at the disk",
-		 (unsigned long long)e->rows);
-	tell(s, DCM_LOG_ERROR, text);
 	s->lost[LOST_DAMAGED] += e->rows;
 	e->state = SETTLED;
 	move_on(s);
+}
+
+static void tell_damaged(const struct spool *s, uint64_t rows)
+{
+	char text[128];
+
+	snprintf(text, sizeof(text), "a batch of %llu rows cannot be read back: look at the disk",
+		 (unsigned long long)rows);
+	tell(s, DCM_LOG_ERROR, text);
 }
 
 /* One from the disk, without the lock meanwhile; then its entry, which may have been dropped. */
@@ -716,6 +691,7 @@ static int fetch(struct spool *s, uint64_t lsn, struct spool_item *ret)
 {
 	struct dcm_batch *batch = NULL;
 	struct entry *e;
+	uint64_t rows = 0;
 	int rc = read_batch(s, lsn, &batch);
 
 	pthread_mutex_lock(&s->lock);
@@ -724,6 +700,7 @@ static int fetch(struct spool *s, uint64_t lsn, struct spool_item *ret)
 		batch__unref(batch);
 		rc = -EALREADY;
 	} else if (rc == -EBADMSG) {
+		rows = e->rows;
 		lose_damaged(s, e);
 	} else if (rc == 0) {
 		e->batch = batch;
@@ -732,6 +709,8 @@ static int fetch(struct spool *s, uint64_t lsn, struct spool_item *ret)
 		feed(s, e, ret);
 	}
 	unlock(s);
+	if (rc == -EBADMSG)
+		tell_damaged(s, rows);
 	return rc;
 }
 
@@ -759,47 +738,78 @@ int spool__next(struct spool *s, struct spool_item *ret)
 
 /* ---- settling ---- */
 
-static int write_aside(struct spool *s, const char *path, const void *p, size_t n)
+/* What became of a batch, or of a profile of it, that was refused. */
+static void tell_refused(const struct spool *s, const char *what, int rc, const char *path,
+			 const char *words)
 {
-	CLEANUP(vfs__closep) struct vfs_file *f = NULL;
-	int rc = vfs__open(s->vfs, path, VFS_WRITE | VFS_CREATE, &f);
+	char text[768];
 
 	if (!rc)
-		rc = vfs__write(f, p, n, 0);
-	if (!rc)
-		rc = vfs__sync(f);
-	if (rc)
-		vfs__unlink(s->vfs, path);
-	return rc;
+		snprintf(text, sizeof(text), "a %s was refused and is set aside: %s: %s", what,
+			 path, words);
+	else
+		snprintf(text, sizeof(text), "a %s was refused, and cannot be set aside (%s): %s", what,
+			 rc == -EDQUOT ? "there is no room; look at what is there, and move it away"
+			 : rc == -ENOENT ? "it is too old, and has left the spool"
+					 : strerror(-rc),
+			 words);
+	tell(s, DCM_LOG_WARNING, text);
 }
 
-/* The batch as `decima convert` reads it, and beside it why it is there. With the lock. */
-static void set_aside(struct spool *s, const struct entry *e)
+/* As `decima convert` reads it, and beside it why it is there. Takes the batch; NULL: it is in no entry any more. */
+static void set_aside(struct spool *s, uint64_t lsn, struct dcm_batch *batch, uint32_t profile)
 {
-	struct buf record = { .limit = FRAME_MAX_BYTES };
-	char path[64], why[64], text[256];
-	int rc = wire__encode(e->batch, &record);
+	char path[ASIDE_PATH_BYTES] = "", words[WORDS_MAX];
+	int rc = -ENOENT;
 
-	if (!rc && s->aside_bytes + record.n > s->config.aside_bytes)
-		rc = -EDQUOT;
-	numbered__path(path, sizeof(path), ASIDE_DIR, e->lsn, ".batch");
-	numbered__path(why, sizeof(why), ASIDE_DIR, e->lsn, ".txt");
-	if (!rc)
-		rc = write_aside(s, path, record.data, record.n);
-	if (!rc)
-		rc = write_aside(s, why, s->words, strlen(s->words));
-	if (!rc) {
-		s->n_aside++;
-		s->aside_bytes += record.n;
-		snprintf(text, sizeof(text), "a batch was refused and is set aside: %s: %.150s",
-			 path, s->words);
-	} else {
-		snprintf(text, sizeof(text), "a batch was refused, and %s: %.150s",
-			 rc == -EDQUOT ? "there is no room to set it aside" : "cannot be set aside",
-			 s->words);
+	pthread_mutex_lock(&s->lock);
+	memcpy(words, s->words, sizeof(words));
+	pthread_mutex_unlock(&s->lock);
+	if (batch)
+		rc = aside__put(&s->aside, lsn, batch, profile, words, path);
+	tell_refused(s, profile == DCM_NONE ? "batch" : "profile", rc, path, words);
+	batch__unref(batch);
+}
+
+static void set_batch_aside(struct spool *s, uint64_t lsn)
+{
+	const struct entry *e;
+	struct dcm_batch *batch = NULL;
+
+	pthread_mutex_lock(&s->lock);
+	e = s->is_closed ? NULL : find(s, lsn);
+	if (e && e->batch)
+		batch = batch__ref(e->batch);
+	pthread_mutex_unlock(&s->lock);
+	set_aside(s, lsn, batch, DCM_NONE);
+}
+
+void spool__set_aside(struct spool *s, const struct dcm_batch *batch, uint32_t profile)
+{
+	struct dcm_batch *found = NULL;
+	uint64_t lsn = 0;
+
+	pthread_mutex_lock(&s->lock);
+	for (size_t i = s->head; !s->is_closed && !found && i < s->next; i++) {
+		const struct entry *e = &s->entries.v[i];
+
+		if (e->state == FED && e->batch == batch) {
+			found = batch__ref(e->batch);
+			lsn = e->lsn;
+		}
 	}
-	tell(s, DCM_LOG_WARNING, text);
-	buf__fini(&record);
+	pthread_mutex_unlock(&s->lock);
+	set_aside(s, lsn, found, profile);
+}
+
+/* With the lock: one whose entry is gone, because it had to leave the disk while it was fed. */
+static void settle_loose(struct spool *s, const struct spool_item *item, bool not_now)
+{
+	if (s->is_closed)
+		return;
+	s->loose_rows -= item->rows;
+	if (not_now)
+		s->lost[LOST_FULL] += item->rows;
 }
 
 void spool__settle(struct spool *s, const struct spool_item *item, int status)
@@ -807,16 +817,15 @@ void spool__settle(struct spool *s, const struct spool_item *item, int status)
 	bool not_now = status == -ECANCELED || status == -EAGAIN || status == -ENOMEM;
 	struct entry *e;
 
+	/* It stays fed, and on the disk, until it is there. */
+	if (status < 0 && !not_now)
+		set_batch_aside(s, item->lsn);
 	pthread_mutex_lock(&s->lock);
 	s->fed_bytes -= item->memory;
 	e = s->is_closed ? NULL : find(s, item->lsn);
 	if (!e) {
-		/* It had to leave the disk while it was fed, and is in no memory now. */
-		if (not_now && !s->is_closed)
-			s->lost[LOST_FULL] += item->rows;
+		settle_loose(s, item, not_now);
 	} else {
-		if (status < 0 && !not_now)
-			set_aside(s, e);
 		e->state = not_now ? WAITING : SETTLED;
 		unkeep(s, e);
 		if (not_now && s->next > (size_t)(e - s->entries.v))
@@ -863,9 +872,10 @@ void spool__view(struct spool *s, struct spool_view *ret)
 	*ret = (struct spool_view){ .bytes = s->bytes,
 				    .n_batches = count(s),
 				    .n_rows = s->rows,
-				    .n_aside = s->n_aside,
-				    .aside_bytes = s->aside_bytes };
+				    .n_aside = s->aside.n,
+				    .aside_bytes = s->aside.bytes };
 	if (count(s) > 0)
-		ret->oldest_real_ns = s->entries.v[s->head].real_ns;
+		ret->oldest_real_ns = clock__real(s->config.clock) - clock__mono(s->config.clock) +
+				      s->entries.v[s->head].mono_ns;
 	pthread_mutex_unlock(&s->lock);
 }

@@ -32,8 +32,8 @@ struct spool;
 struct spool_config {
 	uint64_t max_bytes; /* of all that waits; the files may have two segments (of 8 MiB at most) more */
 	uint64_t aside_bytes; /* of what was refused and is kept to be looked at */
-	int64_t max_age_ns;   /* by the machine's clock */
-	uint64_t fed_bytes;   /* memory of batches between next() and settle(); one may be larger */
+	int64_t max_age_ns; /* by CLOCK_MONOTONIC; what an earlier process appended, also by the machine's */
+	uint64_t fed_bytes; /* memory of batches between next() and settle(); one may be larger */
 	const struct clock *clock;
 	/* Of rows that are lost, without a lock; of what open() found, from the first next(). May be NULL. */
 	void (*lost)(void *ctx, const char *reason, uint64_t n);
@@ -49,9 +49,12 @@ int spool__open(struct vfs *v, const struct spool_config *config, struct spool *
 		struct dcm_error *err);
 /*
  * Closes the files and drops the caller's reference. Who still holds one may settle: what was not settled before
- * comes again when the directory is opened again. NULL works.
+ * comes again when the directory is opened again. NULL works. -ETIMEDOUT: somebody is in the disk for too long, and
+ * everything stays as it is, the vfs, too, but that nothing is settled any more.
  */
-void spool__close(struct spool *s);
+int spool__close(struct spool *s);
+/* For one that is known to be so, and is never closed. */
+void spool__abandon(struct spool *s);
 struct spool *spool__ref(struct spool *s);
 void spool__unref(struct spool *s);
 
@@ -80,6 +83,8 @@ int spool__next(struct spool *s, struct spool_item *ret);
  */
 void spool__settle(struct spool *s, const struct spool_item *item, int status);
 void spool__say(struct spool *s, const char *words);
+/* One profile of a batch that is fed was refused, with these words; the others are not. */
+void spool__set_aside(struct spool *s, const struct dcm_batch *batch, uint32_t profile);
 
 /* Until something may be there for next(), or the deadline (CLOCK_MONOTONIC), or spool__wake(). */
 void spool__wait(struct spool *s, int64_t deadline_mono_ns);
@@ -87,8 +92,8 @@ void spool__wake(struct spool *s);
 
 struct spool_view {
 	uint64_t bytes, n_batches, n_rows; /* not settled */
-	int64_t oldest_real_ns;		   /* when the oldest was appended; 0: nothing waits */
-	uint64_t n_aside, aside_bytes;	   /* of refused ones that are kept */
+	int64_t oldest_real_ns; /* when the oldest was appended, as the clock is now; 0: nothing waits */
+	uint64_t n_aside, aside_bytes; /* of refused ones that are kept */
 };
 void spool__view(struct spool *s, struct spool_view *ret);
 

@@ -515,10 +515,15 @@ tests_unit_test_senders_SOURCES = tests/unit/test_senders.c $(FAILMALLOC) \
 tests_unit_test_senders_LDFLAGS = $(AM_LDFLAGS) $(LDFLAGS_FAILMALLOC)
 tests_unit_test_senders_LDADD = $(BASE_LA) $(UNIT_LIBS)
 
+SPOOL_RIG = tests/unit/spool_rig.c tests/unit/spool_rig.h tests/storage/sim_disk.c tests/storage/sim_disk.h $(RANDOM_BATCH)
 unit_tests += tests/unit/test_spool
-tests_unit_test_spool_SOURCES = tests/unit/test_spool.c tests/storage/sim_disk.c tests/storage/sim_disk.h $(RANDOM_BATCH) $(FAILMALLOC)
+tests_unit_test_spool_SOURCES = tests/unit/test_spool.c $(SPOOL_RIG) $(FAILMALLOC)
 tests_unit_test_spool_LDFLAGS = $(AM_LDFLAGS) $(LDFLAGS_FAILMALLOC)
 tests_unit_test_spool_LDADD = $(PIPELINE_LA) $(UNIT_LIBS)
+
+unit_tests += tests/unit/test_spool_trouble
+tests_unit_test_spool_trouble_SOURCES = tests/unit/test_spool_trouble.c $(SPOOL_RIG)
+tests_unit_test_spool_trouble_LDADD = $(PIPELINE_LA) $(UNIT_LIBS)
 
 unit_tests += tests/unit/test_router
 tests_unit_test_router_SOURCES = tests/unit/test_router.c $(RANDOM_BATCH) $(FAILMALLOC)
