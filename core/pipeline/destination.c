@@ -295,6 +295,14 @@ static void on_own_trouble(void *ctx, int code, const char *sentence)
 	tell_trouble(d, TROUBLE_OWN, code, sentence);
 }
 
+static void on_refused(void *ctx, const struct dcm_batch *batch, uint32_t profile)
+{
+	struct destination *d = ctx;
+
+	if (d->spooler)
+		spooler__set_aside(d->spooler, batch, profile);
+}
+
 /* Whom the destination tells, from now on. NULL: nobody. */
 static void set_trouble(struct destination *d, void (*trouble)(void *, int, const char *), void *ctx)
 {
@@ -336,6 +344,7 @@ static int start_writer(struct destination *d, const struct destination_config *
 		.resolved = resolves ? d->env.resolved : NULL,
 		.resolved_ctx = d->env.ctx,
 		.trouble = on_own_trouble,
+		.refused = on_refused,
 		.trouble_ctx = d,
 	};
 
@@ -404,9 +413,9 @@ static int deliver(void *ctx, struct dcm_batch *batch, struct ack *ack)
 	return r == -ESHUTDOWN ? -EAGAIN : r;
 }
 
-/* *ret NULL: it shall have none. What waits in `waiting` goes there; NULL: nothing does. */
+/* *ret NULL: it shall have none. */
 static int start_spooler(struct destination *d, const struct destination_config *config,
-			 struct queue *waiting, struct spooler **ret, struct dcm_error *err)
+			 struct spooler **ret, struct dcm_error *err)
 {
 	struct limits limits = given_limits(config);
 	struct queue *queue = NULL;
@@ -428,8 +437,6 @@ static int start_spooler(struct destination *d, const struct destination_config 
 		return 0;
 	if (make_queue(d, &limits, NULL, &queue) < 0)
 		return error__nomem(err);
-	if (waiting)
-		queue__move(waiting, queue);
 	return spooler__start(&c, queue, ret, err);
 }
 
@@ -451,7 +458,7 @@ static int make(const struct destination_env *env, const struct destination_conf
 	d->name = mem__dup_str(config->name, strlen(config->name));
 	r = d->name ? make_own_queue(d, &d->limits, &d->queue) : -ENOMEM;
 	if (r == 0)
-		r = start_spooler(d, config, NULL, &d->spooler, err);
+		r = start_spooler(d, config, &d->spooler, err);
 	else
 		error__nomem(err);
 	if (r < 0) {
@@ -516,26 +523,28 @@ static int queue_for(struct destination *d, const struct destination_config *con
 }
 
 /* What is routed to it while it has neither the old spool nor the new one waits in *ret. */
-static int hold_meanwhile(struct destination *d, const struct destination_config *config,
-			  struct queue **ret, struct dcm_error *err)
+static int hold_meanwhile(struct destination *d, const struct limits *limits, struct queue **ret)
 {
-	struct limits limits = given_limits(config);
-	int r = make_queue(d, &limits, NULL, ret);
+	int r = make_queue(d, limits, NULL, ret);
 
 	if (r < 0)
-		return error__nomem(err);
+		return r;
 	pthread_mutex_lock(&d->mutex);
 	d->meanwhile = *ret;
 	pthread_mutex_unlock(&d->mutex);
 	return 0;
 }
 
-/* The next start with that directory sends what is left in it. */
-static void end_spooler(struct destination *d)
+/* What nobody has taken yet goes to `waiting`, or stays in the old spool, for the next start with its directory. */
+static void end_spooler(struct destination *d, struct queue *waiting)
 {
 	struct spooler *old = d->spooler;
 
-	spooler__stop(old, never_well, NULL, clock__mono(&clock__system) + SPOOL_STOP_NS);
+	if (!old) {
+		queue__move(d->queue, waiting);
+		return;
+	}
+	spooler__leave(old, waiting, clock__mono(&clock__system) + SPOOL_STOP_NS);
 	queue__discard(d->queue, "shutdown");
 	pthread_mutex_lock(&d->mutex);
 	d->spooler = NULL;
@@ -543,32 +552,58 @@ static void end_spooler(struct destination *d)
 	spooler__free(old);
 }
 
+/* With the spool that it has now, or none, it goes on with what waited before, and then with what came meanwhile. */
+static void go_on(struct destination *d, struct spooler *fresh, struct queue *own,
+		  const struct limits *limits, struct queue *waiting)
+{
+	struct queue *before[] = { waiting, NULL };
+
+	pthread_mutex_lock(&d->mutex);
+	before[1] = take_ptr(d->meanwhile);
+	d->spooler = fresh;
+	if (own) {
+		/* A feeder is quick: what it gave already goes along. */
+		queue__move(d->queue, own);
+		queue__unref(d->queue);
+		d->queue = own;
+		d->limits = *limits;
+		d->is_used_up = false;
+	}
+	for (int i = 0; i < 2; i++) {
+		if (fresh)
+			spooler__take(fresh, before[i]);
+		else
+			queue__move(before[i], d->queue);
+	}
+	pthread_mutex_unlock(&d->mutex);
+}
+
 /* Gives a destination that is away the spool that it shall have, which may be another or none. */
 static int change_spooler(struct destination *d, const struct destination_config *config,
 			  struct dcm_error *err)
 {
+	struct limits limits = given_limits(config);
+	struct queue *waiting = NULL, *meanwhile = NULL, *own = NULL;
 	struct spooler *fresh = NULL;
-	struct queue *meanwhile = NULL;
 	int r;
 
 	if (d->spooler ? spooler__is_at(d->spooler, &config->spool) : !has_place(config))
 		return 0;
-	r = hold_meanwhile(d, config, &meanwhile, err);
-	if (r < 0)
-		return r;
+	if (make_queue(d, &limits, NULL, &waiting) < 0 || hold_meanwhile(d, &limits, &meanwhile) < 0) {
+		queue__unref(waiting);
+		return error__nomem(err);
+	}
 	remove_metrics(d);
-	if (d->spooler)
-		end_spooler(d);
-	r = start_spooler(d, config, d->queue, &fresh, err);
-	pthread_mutex_lock(&d->mutex);
-	d->spooler = fresh;
-	d->meanwhile = NULL;
+	end_spooler(d, waiting);
+	r = start_spooler(d, config, &fresh, err);
+	/* One without its spool keeps what it has as any other does. */
 	if (fresh)
-		spooler__take(fresh, meanwhile);
-	else
-		queue__move(meanwhile, d->queue);
-	pthread_mutex_unlock(&d->mutex);
+		limits = own_limits(config);
+	if (make_own_queue(d, &limits, &own) < 0 && r == 0)
+		r = error__nomem(err);
+	go_on(d, fresh, own, &limits, waiting);
 	add_metrics(d);
+	queue__unref(waiting);
 	queue__unref(meanwhile);
 	return r;
 }
@@ -629,7 +664,10 @@ void destination__set_route(struct destination *d, struct route *route)
 	route__fini(&old);
 }
 
-/* The thread that hangs keeps the queue with what it has taken; what waits goes on in another one. */
+/*
+ * The thread that hangs keeps the queue with what it has taken; what waits goes on in another one, or comes from the
+ * spool again, behind what the thread has.
+ */
 static void leave_queue(struct destination *d)
 {
 	struct queue *fresh = NULL, *old = d->queue;
@@ -638,7 +676,7 @@ static void leave_queue(struct destination *d)
 		fresh = queue__ref(old); /* it will be closed: what comes is lost, and counted */
 	remove_metrics(d);
 	pthread_mutex_lock(&d->mutex);
-	if (fresh != old)
+	if (fresh != old && !d->spooler)
 		queue__move(old, fresh);
 	d->queue = fresh;
 	d->is_used_up = fresh == old;

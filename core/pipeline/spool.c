@@ -78,12 +78,13 @@ struct spool {
 	unsigned n_failures;  /* next()'s: of the disk, in a row */
 	struct aside aside;
 
-	pthread_mutex_t disk; /* before `lock`; guards: */
+	/* Of who has the disk: see take_disk(). */
 	struct position position;
 	bool has_told; /* that the position cannot be noted */
 
 	pthread_mutex_t lock; /* guards: */
-	pthread_cond_t changed;
+	pthread_cond_t changed, disk_is_free;
+	bool disk_is_taken;
 	VEC(struct entry) entries; /* from `head` on, by LSN */
 	size_t head, next;	   /* before `next` nothing waits */
 	uint64_t bytes, rows;	   /* of all entries */
@@ -107,6 +108,33 @@ static void lose(const struct spool *s, const char *reason, uint64_t n)
 {
 	if (s->config.lost && n > 0)
 		s->config.lost(s->config.ctx, reason, n);
+}
+
+/* What is noted on the disk, and removed from it, is so by one at a time, who waits for the disk without the lock. */
+static bool take_disk(struct spool *s, int64_t deadline_mono_ns)
+{
+	struct timespec ts = { .tv_sec = deadline_mono_ns / 1000000000,
+			       .tv_nsec = deadline_mono_ns % 1000000000 };
+	int r = 0;
+	bool is_taken;
+
+	pthread_mutex_lock(&s->lock);
+	while (s->disk_is_taken && r == 0)
+		r = deadline_mono_ns == INT64_MAX
+			    ? pthread_cond_wait(&s->disk_is_free, &s->lock)
+			    : pthread_cond_timedwait(&s->disk_is_free, &s->lock, &ts);
+	is_taken = !s->disk_is_taken;
+	s->disk_is_taken = true;
+	pthread_mutex_unlock(&s->lock);
+	return is_taken;
+}
+
+static void give_disk(struct spool *s)
+{
+	pthread_mutex_lock(&s->lock);
+	s->disk_is_taken = false;
+	pthread_cond_signal(&s->disk_is_free);
+	pthread_mutex_unlock(&s->lock);
 }
 
 /* What has left the index leaves the disk, too, but not with a sync for each batch. */
@@ -259,7 +287,7 @@ static void tidy(struct spool *s)
 	uint64_t settled_lsn;
 	bool removes;
 
-	pthread_mutex_lock(&s->disk);
+	take_disk(s, INT64_MAX);
 	/* Whoever comes last notes the most. */
 	pthread_mutex_lock(&s->lock);
 	settled_lsn = s->settled_lsn;
@@ -273,7 +301,7 @@ static void tidy(struct spool *s)
 			pthread_mutex_unlock(&s->lock);
 		}
 	}
-	pthread_mutex_unlock(&s->disk);
+	give_disk(s);
 }
 
 /* ---- opening ---- */
@@ -382,9 +410,9 @@ int spool__open(struct vfs *v, const struct spool_config *config, struct spool *
 		s->segment_bytes = SEGMENT_MIN_BYTES;
 	if (s->segment_bytes > SEGMENT_MAX_BYTES)
 		s->segment_bytes = SEGMENT_MAX_BYTES;
-	pthread_mutex_init(&s->disk, NULL);
 	pthread_mutex_init(&s->lock, NULL);
 	cond__init(&s->changed);
+	cond__init(&s->disk_is_free);
 	rc = take_directory(s, err);
 	if (!rc)
 		rc = position__open(&s->position, v, config->report, config->ctx, &s->settled_lsn, err);
@@ -400,20 +428,12 @@ int spool__open(struct vfs *v, const struct spool_config *config, struct spool *
 
 /* ---- closing ---- */
 
-/* For what a thread may still have to do on the disk that it tidies. */
-static bool lock_disk(struct spool *s)
-{
-	int64_t until = clock__mono(&clock__system) + CLOSE_NS;
-	struct timespec ts = { .tv_sec = until / 1000000000, .tv_nsec = until % 1000000000 };
-
-	return pthread_mutex_clocklock(&s->disk, CLOCK_MONOTONIC, &ts) == 0;
-}
-
 int spool__close(struct spool *s)
 {
 	if (!s)
 		return 0;
-	if (!lock_disk(s)) {
+	/* For what a thread may still have to do on it. */
+	if (!take_disk(s, clock__mono(&clock__system) + CLOSE_NS)) {
 		spool__abandon(s);
 		return -ETIMEDOUT;
 	}
@@ -428,7 +448,7 @@ int spool__close(struct spool *s)
 	wal__close(take_ptr(s->wal));
 	position__close(&s->position);
 	vfs__close(take_ptr(s->lock_file));
-	pthread_mutex_unlock(&s->disk);
+	give_disk(s);
 	spool__unref(s);
 	return 0;
 }
@@ -462,9 +482,9 @@ void spool__unref(struct spool *s)
 	vec__fini(&s->begun.entries);
 	lookup__fini(&s->lookup);
 	aside__fini(&s->aside);
+	pthread_cond_destroy(&s->disk_is_free);
 	pthread_cond_destroy(&s->changed);
 	pthread_mutex_destroy(&s->lock);
-	pthread_mutex_destroy(&s->disk);
 	free(s);
 }
 
@@ -572,7 +592,7 @@ static void revive(struct spool *s)
 {
 	uint64_t lsn = 0;
 
-	pthread_mutex_lock(&s->disk);
+	take_disk(s, INT64_MAX);
 	if (s->vfs->ops->revive(s->vfs) == 0 && vfs__mkdir(s->vfs, WAL_DIR) == 0) {
 		struct position fresh = { 0 };
 
@@ -588,7 +608,7 @@ static void revive(struct spool *s)
 			position__close(&fresh);
 		}
 	}
-	pthread_mutex_unlock(&s->disk);
+	give_disk(s);
 }
 
 int spool__append(struct spool *s, const void *group, struct dcm_batch *const *batches, uint32_t n,

@@ -14,8 +14,10 @@
 #include <string.h>
 #include <time.h>
 
+#include "core/base/cond.h"
 #include "core/base/error.h"
 #include "core/base/mem.h"
+#include "core/base/units.h"
 #include "core/batch/batch.h"
 #include "core/pipeline/writer.h"
 
@@ -24,6 +26,8 @@
 #define FED_BYTES   ((uint64_t)4 << 20)
 #define ASIDE_BYTES ((uint64_t)64 << 20)
 #define GROUP_MAX   64 /* writer.h */
+/* The feeder is told to end, and waits for nothing but a disk. */
+#define FEEDER_END_NS (2 * SECOND)
 
 struct spooler {
 	struct spooler_config config;
@@ -32,11 +36,14 @@ struct spooler {
 	struct writer *writer;
 	pthread_t feeder;
 	_Atomic bool is_stopping;
-	bool is_stuck;	      /* a thread is inside for ever */
-	int64_t fed_until_ns; /* the feeder's: when the next that was read back may go */
+	_Atomic bool is_stuck; /* a thread is inside for ever, and what it may tell nobody hears */
+	int64_t fed_until_ns;  /* the feeder's: when the next that was read back may go */
 
-	pthread_mutex_t lock; /* guards: */
-	struct spool *spool;  /* NULL: the directory could not be used yet. A reference */
+	pthread_mutex_t opening; /* before `lock`; of who opens the spool, which asks the disk */
+	pthread_mutex_t lock;	 /* guards: */
+	pthread_cond_t ended;
+	bool has_ended;	     /* the feeder */
+	struct spool *spool; /* NULL: the directory could not be used yet. A reference */
 	struct vfs *vfs;
 };
 
@@ -46,7 +53,7 @@ static void on_lost(void *ctx, const char *reason, uint64_t n)
 {
 	const struct spooler *s = ctx;
 
-	if (s->config.stats)
+	if (s->config.stats && !s->is_stuck)
 		stats__drop(s->config.stats, s->name, reason, n);
 }
 
@@ -54,11 +61,21 @@ static void on_report(void *ctx, enum dcm_log_level level, const char *text)
 {
 	const struct spooler *s = ctx;
 
-	if (s->config.log)
+	if (s->config.log && !s->is_stuck)
 		log__line(s->config.log, level, s->name, "%s: %s", s->directory, text);
 }
 
-/* With the lock. */
+static struct spool *spool_of(struct spooler *s)
+{
+	struct spool *spool;
+
+	pthread_mutex_lock(&s->lock);
+	spool = s->spool ? spool__ref(s->spool) : NULL;
+	pthread_mutex_unlock(&s->lock);
+	return spool;
+}
+
+/* By one thread at a time. */
 static int open_spool(struct spooler *s, struct dcm_error *err)
 {
 	const struct spool_config c = {
@@ -71,16 +88,23 @@ static int open_spool(struct spooler *s, struct dcm_error *err)
 		.report = on_report,
 		.ctx = s,
 	};
-	int r = vfs_posix__new(s->directory, false, &s->vfs, err);
+	struct spool *spool = NULL;
+	struct vfs *vfs = NULL;
+	int r = vfs_posix__new(s->directory, false, &vfs, err);
 
 	if (r < 0)
 		return r;
-	r = spool__open(s->vfs, &c, &s->spool, err);
+	r = spool__open(vfs, &c, &spool, err);
 	if (r < 0) {
-		vfs_posix__free(take_ptr(s->vfs));
+		vfs_posix__free(vfs);
 		error__prefix(err, "%s", s->directory);
+		return r;
 	}
-	return r;
+	pthread_mutex_lock(&s->lock);
+	s->spool = spool;
+	s->vfs = vfs;
+	pthread_mutex_unlock(&s->lock);
+	return 0;
 }
 
 /* *ret: a reference. */
@@ -88,12 +112,16 @@ static int get_spool(struct spooler *s, struct spool **ret, struct dcm_error *er
 {
 	int r = 0;
 
-	pthread_mutex_lock(&s->lock);
-	if (!s->spool)
+	*ret = spool_of(s);
+	if (*ret)
+		return 0;
+	pthread_mutex_lock(&s->opening);
+	*ret = spool_of(s);
+	if (!*ret)
 		r = open_spool(s, err);
-	if (r == 0)
-		*ret = spool__ref(s->spool);
-	pthread_mutex_unlock(&s->lock);
+	if (!*ret && r == 0)
+		*ret = spool_of(s);
+	pthread_mutex_unlock(&s->opening);
 	return r;
 }
 
@@ -132,7 +160,7 @@ static int spool_write(void *instance, struct dcm_batch *const *batches, uint32_
 {
 	struct spooler *s = instance;
 	struct spool *spool = NULL;
-	int r = get_spool(s, &spool, err);
+	int r = s->is_stuck ? -EAGAIN : get_spool(s, &spool, err);
 
 	if (r == 0)
 		r = append(s, spool, batches, n, err);
@@ -187,14 +215,16 @@ static void keep_rate(struct spooler *s, const struct spool_item *item)
 	s->fed_until_ns += (int64_t)((double)item->bytes / (double)rate * (double)SECOND);
 }
 
-/* Until it has room, or the feeder is to end. */
+/* Until it has room, or the feeder is to end: then nobody may be there to deliver to. */
 static int deliver(struct spooler *s, struct dcm_batch *batch, struct ack *ack)
 {
-	int r = s->config.deliver(s->config.ctx, batch, ack);
+	int r = -EAGAIN;
 
-	while ((r == -EAGAIN || r == -ENOMEM) && !s->is_stopping) {
-		nap(LOOK_NS);
+	while (!s->is_stopping) {
 		r = s->config.deliver(s->config.ctx, batch, ack);
+		if (r != -EAGAIN && r != -ENOMEM)
+			break;
+		nap(LOOK_NS);
 	}
 	return r;
 }
@@ -238,6 +268,10 @@ static void *run_feeder(void *arg)
 			nap(LOOK_NS * 4);
 		spool__unref(spool);
 	}
+	pthread_mutex_lock(&s->lock);
+	s->has_ended = true;
+	pthread_cond_signal(&s->ended);
+	pthread_mutex_unlock(&s->lock);
 	return NULL;
 }
 
@@ -245,10 +279,15 @@ static void *run_feeder(void *arg)
 
 static void free_spooler(struct spooler *s)
 {
-	spool__close(s->spool);
+	if (spool__close(s->spool) < 0) {
+		s->is_stuck = true;
+		return;
+	}
 	vfs_posix__free(s->vfs);
 	queue__unref(s->queue);
+	pthread_cond_destroy(&s->ended);
 	pthread_mutex_destroy(&s->lock);
+	pthread_mutex_destroy(&s->opening);
 	free(s->directory);
 	free(s->name);
 	free(s);
@@ -290,7 +329,9 @@ int spooler__start(const struct spooler_config *config, struct queue *queue, str
 	s->queue = queue;
 	s->name = mem__dup_str(config->name, strlen(config->name));
 	s->directory = mem__dup_str(config->place.directory, strlen(config->place.directory));
+	pthread_mutex_init(&s->opening, NULL);
 	pthread_mutex_init(&s->lock, NULL);
+	cond__init(&s->ended);
 	if (s->name && s->directory) {
 		if (open_spool(s, &why) < 0)
 			on_report(s, DCM_LOG_WARNING, why.text);
@@ -318,10 +359,20 @@ void spooler__take(struct spooler *s, struct queue *from)
 
 void spooler__say(struct spooler *s, const char *words)
 {
-	pthread_mutex_lock(&s->lock);
-	if (s->spool)
-		spool__say(s->spool, words);
-	pthread_mutex_unlock(&s->lock);
+	struct spool *spool = spool_of(s);
+
+	if (spool)
+		spool__say(spool, words);
+	spool__unref(spool);
+}
+
+void spooler__set_aside(struct spooler *s, const struct dcm_batch *batch, uint32_t profile)
+{
+	struct spool *spool = spool_of(s);
+
+	if (spool)
+		spool__set_aside(spool, batch, profile);
+	spool__unref(spool);
 }
 
 static bool is_empty(struct spooler *s)
@@ -332,24 +383,89 @@ static bool is_empty(struct spooler *s)
 	return v.spool.n_batches == 0;
 }
 
+/* ---- the end ---- */
+
+/* A thread that is in a disk that does not come back keeps all that it may look at. */
+static void abandon(struct spooler *s)
+{
+	struct spool *spool = spool_of(s);
+
+	s->is_stuck = true;
+	if (spool)
+		spool__abandon(spool);
+	spool__unref(spool);
+}
+
+static void end_feeder(struct spooler *s)
+{
+	const int64_t until = clock__mono(&clock__system) + FEEDER_END_NS;
+	const struct timespec ts = { .tv_sec = until / SECOND, .tv_nsec = until % SECOND };
+	struct spool *spool = spool_of(s);
+	bool has_ended;
+	int r = 0;
+
+	s->is_stopping = true;
+	if (spool)
+		spool__wake(spool);
+	spool__unref(spool);
+	pthread_mutex_lock(&s->lock);
+	while (!s->has_ended && r == 0)
+		r = pthread_cond_timedwait(&s->ended, &s->lock, &ts);
+	has_ended = s->has_ended;
+	pthread_mutex_unlock(&s->lock);
+	if (has_ended) {
+		pthread_join(s->feeder, NULL);
+	} else {
+		pthread_detach(s->feeder);
+		abandon(s);
+	}
+}
+
 void spooler__stop(struct spooler *s, bool (*is_well)(void *ctx), void *ctx, int64_t deadline_mono_ns)
 {
-	/* A disk that does not come back keeps the thread, and the thread all that it may look at. */
-	s->is_stuck = writer__stop(s->writer, deadline_mono_ns, LOOK_NS) < 0;
+	if (writer__stop(s->writer, deadline_mono_ns, LOOK_NS) < 0)
+		abandon(s);
 	while (!s->is_stuck && !is_empty(s) && is_well(ctx) && clock__mono(&clock__system) < deadline_mono_ns)
 		nap(LOOK_NS);
-	s->is_stopping = true;
-	pthread_mutex_lock(&s->lock);
+	end_feeder(s);
+}
+
+void spooler__leave(struct spooler *s, struct queue *to, int64_t deadline_mono_ns)
+{
+	bool is_stuck = writer__leave(s->writer, deadline_mono_ns) < 0;
+
+	queue__move(s->queue, to);
+	if (is_stuck) {
+		queue__orphan(s->queue);
+		abandon(s);
+	}
+	end_feeder(s);
+}
+
+/* Nobody looks there before somebody gives an output the directory again. */
+static void tell_what_stays(const struct spooler *s)
+{
+	struct spool_view v = { 0 };
+	char text[192], bytes[48];
+
 	if (s->spool)
-		spool__wake(s->spool);
-	pthread_mutex_unlock(&s->lock);
-	pthread_join(s->feeder, NULL);
+		spool__view(s->spool, &v);
+	if (v.n_batches == 0)
+		return;
+	units__format_size((int64_t)v.bytes, bytes);
+	snprintf(
+		text, sizeof(text),
+		"%llu batches (%s) stay here; they go out when an output has this spool_path again",
+		(unsigned long long)v.n_batches, bytes);
+	on_report((void *)(uintptr_t)s, DCM_LOG_WARNING, text);
 }
 
 void spooler__free(struct spooler *s)
 {
-	if (s && !s->is_stuck)
-		free_spooler(s);
+	if (!s || s->is_stuck)
+		return;
+	tell_what_stays(s);
+	free_spooler(s);
 }
 
 int spooler__flush(struct spooler *s, int64_t deadline_mono_ns)

@@ -62,12 +62,21 @@ void spooler__take(struct spooler *s, struct queue *from);
 /* What the destination said of its last write: it stands beside a batch that is set aside. */
 void spooler__say(struct spooler *s, const char *words);
 
+/* spool.h: one profile of a batch that was delivered. What was said of it was the last. */
+void spooler__set_aside(struct spooler *s, const struct dcm_batch *batch, uint32_t profile);
+
 /*
  * Until the deadline, writes what is in the queue into the spool and, while `is_well` says so, delivers what is in
  * the spool. Then nothing is delivered any more. What was may still be settled until spooler__free().
  */
 void spooler__stop(struct spooler *s, bool (*is_well)(void *ctx), void *ctx, int64_t deadline_mono_ns);
-void spooler__free(struct spooler *s); /* after stop; NULL works */
+/*
+ * The same for one whose destination stays: what waits to get into the spool goes on in `to`. A write that is under way
+ * has until the deadline.
+ */
+void spooler__leave(struct spooler *s, struct queue *to, int64_t deadline_mono_ns);
+/* After one of the two; tells what stays in the directory. NULL works. */
+void spooler__free(struct spooler *s);
 
 /* 0 when all that was pushed before is in the spool and nothing is in it that is not settled. -ETIMEDOUT. */
 int spooler__flush(struct spooler *s, int64_t deadline_mono_ns);

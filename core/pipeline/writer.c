@@ -234,19 +234,40 @@ static int write_once(struct writer *w, struct dcm_batch *batch, struct dcm_batc
 	return r;
 }
 
+/*
+ * After a refusal that was one too many: is it one profile alone that goes? Each names another one, so that this ends.
+ */
+static bool pass_over(struct writer *w, struct queue_item *item, struct dcm_batch *view, uint32_t *n_passed)
+{
+	uint32_t profile = DCM_NONE;
+
+	if (!view || !w->output.pass_over || *n_passed == view->n_profiles || is_abandoned(w) ||
+	    w->output.pass_over(w->config.handle, view, &profile) < 0 || profile >= view->n_profiles)
+		return false;
+	++*n_passed;
+	queue__lose_part(w->queue, item, view->profiles[profile].n_rows, "rejected");
+	if (w->config.refused)
+		w->config.refused(w->config.trouble_ctx, view, profile);
+	return true;
+}
+
 static void write_output(struct writer *w, struct queue_item *item)
 {
 	CLEANUP(batch__unrefp) struct dcm_batch *view = NULL;
 	struct retry retry = { 0 };
 	const char *reason = "rejected";
-	uint32_t n_refusals = 0;
+	uint32_t n_refusals = 0, n_passed = 0;
 	int r;
 
 	do {
 		struct dcm_error why = DCM_ERROR_INIT;
 
 		r = write_once(w, item->batch, &view, &why);
-	} while ((is_passing(w, r) || (r < 0 && ++n_refusals < w->config.n_refusals)) &&
+		if (r == 0 || (!is_passing(w, r) && ++n_refusals >= w->config.n_refusals &&
+			       !pass_over(w, item, view, &n_passed)))
+			break;
+		/* What comes next in the batch need not wait. */
+	} while ((!is_passing(w, r) && n_refusals >= w->config.n_refusals) ||
 		 wait_for_retry(w, &retry, &reason));
 	if (r == 0)
 		queue__release(w->queue, item, 0);

@@ -36,8 +36,8 @@ struct writer_config {
 	uint32_t max_group;	  /* 0: 64 */
 	int64_t write_timeout_ns; /* 0: 30 s: how long from now an output's deadline is */
 	int64_t give_up_ns;	  /* 0: never */
-	uint32_t n_refusals;	  /* 0: 1: after how many an output's batch is lost as "rejected" */
-	int64_t stuck_ns;	  /* 0: 5 s: so far beyond its deadline a write is called stuck */
+	uint32_t n_refusals; /* 0: 1: after how many an output's batch, or what it names of it, is lost as "rejected" */
+	int64_t stuck_ns; /* 0: 5 s: so far beyond its deadline a write is called stuck */
 	/* DCM_CAP_NAMED: makes the view in the writer's thread; NULL: batches go as they are. */
 	int (*resolved)(void *ctx, struct dcm_batch *batch, struct dcm_batch **ret_batch,
 			struct dcm_error *err);
@@ -47,6 +47,11 @@ struct writer_config {
 	 * that of writer__watch(), with the writer's mutex held: calls nothing of the pipeline.
 	 */
 	void (*trouble)(void *ctx, int code, const char *sentence);
+	/*
+	 * An output goes on without one profile of a batch, which is counted as "rejected"; `trouble` has had the
+	 * sentence. From the writer's thread. May be NULL.
+	 */
+	void (*refused)(void *ctx, const struct dcm_batch *batch, uint32_t profile);
 	void *trouble_ctx;
 };
 

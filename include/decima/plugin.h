@@ -53,6 +53,7 @@
  *   1.17 dcm_endpoint.descriptors
  *   1.18 DCM_CAP_REMOTE
  *   1.19 dcm_http_call.grpc
+ *   1.20 output: pass_over()
  */
 #ifndef DECIMA_PLUGIN_H
 #define DECIMA_PLUGIN_H
@@ -70,7 +71,7 @@ extern "C" {
 
 #define DCM_ABI_MAGIC 0x414d4344u /* "DCMA" */
 #define DCM_ABI_MAJOR 1
-#define DCM_ABI_MINOR 19
+#define DCM_ABI_MINOR 20
 
 /* -------------------------------------------------------------------------------------------------
  * The host
@@ -673,6 +674,13 @@ struct dcm_output_ops {
 	 */
 	int (*write)(void *instance, struct dcm_batch *batch, int64_t deadline_mono_ns,
 		     struct dcm_error *err);
+	/*
+	 * (1.20) On the same thread, after write() has given up on the batch as often as the configuration allows: was
+	 * it for one profile alone? 0 and which: the host counts that one as rejected, and keeps it beside what write()
+	 * has said of it where there is a spool; write() comes again with the same batch, goes on behind the profile,
+	 * and names each at most once. -ENOENT: no, the whole batch goes. NULL: always so.
+	 */
+	int (*pass_over)(void *instance, struct dcm_batch *batch, uint32_t *ret_profile);
 };
 
 enum dcm_kind { DCM_INPUT, DCM_STORAGE, DCM_OUTPUT };
