@@ -114,9 +114,9 @@ static const struct dcm_option rows[] = {
 	  .min = "1",
 	  .max = "1000",
 	  .flags = DCM_OPT_RESTART,
-	  .doc = "After how many refusals (not: failures) an output loses a batch (rejected); with "
-		 "a spool it is "
-		 "set aside there, with what the other side said." },
+	  .doc = "After how many refusals (not: failures) an output loses a batch, or the one "
+		 "profile of it that is refused (rejected); with a spool it is set aside there, "
+		 "with what the other side said." },
 };
 
 /* What is reserved and can never be used is memory that was meant to be. */

@@ -94,16 +94,27 @@ printf 'main;work 7\nmain;idle 2\n' | curl -s -f --unix-socket "$dir/sock" --dat
 arrives with_a_duration process_cpu:cpu:nanoseconds:cpu:nanoseconds:delta '{service_name="app"}'
 read_as go_reads_a_duration 'process_cpu:cpu:nanoseconds:cpu:nanoseconds{instance=test,node=test,service_name=app} sum=90000000 stacks=2 duration=10000000000'
 
-# ---- refused for good: counted, with the words; unavailable: it is tried again ----
-dropped() { get /metrics | sed -n "s/^decima_dropped_total{instance=\"$1\",reason=\"refused\"} //p"; }
+# ---- refused for good: set aside, with the words; unavailable: it is tried again ----
+dropped() { get /metrics | sed -n "s/^decima_dropped_total{instance=\"$1\",reason=\"rejected\"} //p"; }
 if [ -n "$store" ]; then
 	printf 'main;no 7\n' | push 'name=demo&label=refuse=3'
 	is_counted() { [ "$(dropped go)" = 1 ]; }
 	if wait_for 20 is_counted; then ok parca.refused_is_counted; else not_ok parca.refused_is_counted "$(dropped go)"; fi
 	get /api/v1/pipeline >"$dir/pipeline"
 	expect parca.refused_says_why "gRPC's status 3: refused: 100 % of " "$dir/pipeline"
+	aside=$dir/data/go/spool/aside
+	cat "$aside"/*.txt >"$dir/said" 2>/dev/null
+	expect parca.refused_is_set_aside "gRPC's status 3: refused: 100 % of " "$dir/said"
+	"$decima" convert --from-format batch --to-format folded "$aside"/*.batch "$dir/aside.folded" >"$dir/out" 2>&1
+	expect parca.refused_can_be_read "main;no 7" "$dir/aside.folded"
 	printf 'main;wait 9\n' | push 'name=demo&label=refuse=14:3'
 	read_as unavailable_is_tried_again 'demo:samples:count::{instance=test,node=test,refuse=14:3} sum=9 stacks=1 duration=0'
+	# More than such a server takes in a message, which says so by the status of one that is short of something.
+	head -c 6000000 /dev/urandom | od -An -tx1 -v | tr -d ' \n' | fold -w 200 | sed 's/^/main;/; s/$/ 1/' | push 'name=demo&label=service_name=large'
+	printf 'main;behind 3\n' | push 'name=demo&label=service_name=behind'
+	read_as too_large_holds_up_nobody 'demo:samples:count::{instance=test,node=test,service_name=behind} sum=3 stacks=1 duration=0'
+	cat "$aside"/*.txt | sed 's/larger than the 4 MiB/larger than max/' >"$dir/said"
+	expect parca.too_large_is_set_aside "larger than max" "$dir/said"
 fi
 
 # ---- away, and back; a wrong token, which is put right ----

@@ -61,4 +61,37 @@ wait_for 10 waits
 far_start "$port" || not_ok pyroscope.far_is_back "$(tail -n 3 "$dir/far.log" | tr '\n' '|')"
 arrives after_it_was_away 'samples:samples:count::{service_name="late"}' 7
 arrives in_the_queue 'samples:samples:count::{service_name="later"}' 8
-arrives nothing_twice 'samples:samples:count::{service_name="shop"}' 42
+
+# ---- killed: what was delivered before is not delivered again ----
+# What adds up: one that came twice would count twice.
+cpu_of() {
+	now=$(date +%s)
+	printf 'main;work 7\nmain;idle 2\n' | curl -s -f --unix-socket "$dir/sock" --data-binary @- \
+		"http://localhost/ingest?name=$1&from=$((now - 10))&until=$now&format=folded&sampleRate=100" >/dev/null
+}
+cpu=process_cpu:cpu:nanoseconds:cpu:nanoseconds:delta
+cpu_of once
+arrives adds_up "$cpu{service_name=\"once\"}" 90000000
+settled_there() { get /metrics | grep -q '^decima_spool_batches{instance="pyroscope"} 0$'; }
+wait_for 10 settled_there
+kill -KILL "$daemon"
+wait "$daemon" 2>/dev/null
+daemon_start -c "$dir/near.yaml" || not_ok pyroscope.is_back "$(tail -n 3 "$dir/log" | tr '\n' '|')"
+cpu_of after
+arrives after_a_kill "$cpu{service_name=\"after\"}" 90000000
+arrives nothing_twice "$cpu{service_name=\"once\"}" 90000000
+
+# ---- one that the other side refuses is set aside, and keeps nobody ----
+far_stop
+sed -i 's|receive: {}|receive: { max_body: 1KiB }|' "$dir/far.yaml"
+far_start "$port" || not_ok pyroscope.far_is_back "$(tail -n 3 "$dir/far.log" | tr '\n' '|')"
+{ printf 'main;' && head -c 3000 /dev/urandom | od -An -tx1 -v | tr -d ' \n' && printf 'large 1\n'; } | push 'name=demo&label=service_name=large'
+cpu_of behind
+arrives refused_holds_up_nobody "$cpu{service_name=\"behind\"}" 90000000
+aside=$dir/data/pyroscope/spool/aside
+cat "$aside"/*.txt >"$dir/said" 2>/dev/null
+expect pyroscope.refused_is_set_aside "answered 413" "$dir/said"
+"$decima" convert --from-format batch --to-format folded "$aside"/*.batch "$dir/aside.folded" >"$dir/out" 2>&1
+expect pyroscope.refused_can_be_read "large 1" "$dir/aside.folded"
+get /metrics >"$dir/metrics"
+expect pyroscope.refused_is_counted 'decima_dropped_total{instance="pyroscope",reason="rejected"} 1' "$dir/metrics"

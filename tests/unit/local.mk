@@ -525,6 +525,10 @@ unit_tests += tests/unit/test_spool_trouble
 tests_unit_test_spool_trouble_SOURCES = tests/unit/test_spool_trouble.c $(SPOOL_RIG)
 tests_unit_test_spool_trouble_LDADD = $(PIPELINE_LA) $(UNIT_LIBS)
 
+unit_tests += tests/unit/test_sender
+tests_unit_test_sender_SOURCES = tests/unit/test_sender.c $(RANDOM_BATCH)
+tests_unit_test_sender_LDADD = $(DELIVERY_LA) $(PIPELINE_LA) $(UNIT_LIBS)
+
 unit_tests += tests/unit/test_destination
 tests_unit_test_destination_SOURCES = tests/unit/test_destination.c $(FAKE_DESTINATION) $(RANDOM_BATCH)
 tests_unit_test_destination_LDADD = $(PIPELINE_LA) $(UNIT_LIBS)

@@ -22,9 +22,17 @@
 #define WAIT_MAX_S	 INT64_C(3600) /* whatever the other side says */
 #define ANSWER_MAX_BYTES 65536
 #define SENTENCE_MAX	 300 /* bytes of the other side's words that are told on */
+/* What servers of gRPC take in a message unless they are told otherwise. */
+#define USUAL_BYTES ((size_t)4 << 20)
 
 /* grpc.github.io/grpc/core/md_doc_statuscodes.html */
-enum { GRPC_OK = 0, GRPC_INVALID_ARGUMENT = 3, GRPC_OUT_OF_RANGE = 11, GRPC_NONE = -1 };
+enum {
+	GRPC_OK = 0,
+	GRPC_INVALID_ARGUMENT = 3,
+	GRPC_RESOURCE_EXHAUSTED = 8,
+	GRPC_OUT_OF_RANGE = 11,
+	GRPC_NONE = -1
+};
 
 struct delivery {
 	const struct dcm_host *host;
@@ -194,14 +202,27 @@ static int grpc_status(const struct dcm_http_reply *reply)
 	return s && units__parse_int(*s, "", &v) == 0 && v >= 0 && v <= 16 ? (int)v : GRPC_NONE;
 }
 
+/*
+ * A server that will not read so large a message may end the stream in the middle of it, and then its status is often
+ * not to be had.
+ */
+static bool is_cut_short(const struct delivery *d)
+{
+	return d->request->grpc && d->fault == -EPROTO && d->grpc_status == GRPC_NONE &&
+	       d->request->n > USUAL_BYTES;
+}
+
 /* With the lock. */
 static void say(struct delivery *d, const struct dcm_http_reply *reply)
 {
 	const struct dcm_str *message = header(reply, "grpc-message");
 	int n;
 
-	if (reply->fault) {
-		snprintf(d->sentence, sizeof(d->sentence), "%s", reply->sentence);
+	if (reply->fault && d->grpc_status == GRPC_NONE) {
+		snprintf(d->sentence, sizeof(d->sentence), "%.380s%s", reply->sentence,
+			 is_cut_short(d) ? "; the request is larger than the 4 MiB that servers "
+					   "of gRPC take unless told otherwise: raise that there"
+					 : "");
 		return;
 	}
 	if (d->grpc_status != GRPC_NONE)
@@ -225,7 +246,8 @@ static void done(void *ctx, const struct dcm_http_reply *reply)
 	pthread_mutex_lock(&d->lock);
 	d->fault = reply->fault;
 	d->status = reply->status;
-	d->grpc_status = d->request->grpc && !reply->fault ? grpc_status(reply) : GRPC_NONE;
+	/* A server that says no in the middle of a request ends the stream: what it has said stands all the same. */
+	d->grpc_status = d->request->grpc ? grpc_status(reply) : GRPC_NONE;
 	d->wait_ns = wait_asked_for(d, reply);
 	say(d, reply);
 	d->is_answered = true;
@@ -235,17 +257,26 @@ static void done(void *ctx, const struct dcm_http_reply *reply)
 
 /* ---- sending ---- */
 
+/* Want of some resource may pass, but not that of room for one message. */
+static bool is_too_large(const struct delivery *d)
+{
+	return d->grpc_status == GRPC_RESOURCE_EXHAUSTED &&
+	       (strstr(d->sentence, "larger than max") ||
+		strstr(d->sentence, "exceeds maximum size"));
+}
+
 static int judge(const struct delivery *d)
 {
-	if (d->fault)
-		return -EAGAIN;
-	if (d->request->grpc && d->grpc_status != GRPC_NONE) {
+	if (d->grpc_status != GRPC_NONE) {
 		if (d->grpc_status == GRPC_OK)
 			return 0;
-		return d->grpc_status == GRPC_INVALID_ARGUMENT || d->grpc_status == GRPC_OUT_OF_RANGE
+		return d->grpc_status == GRPC_INVALID_ARGUMENT ||
+				       d->grpc_status == GRPC_OUT_OF_RANGE || is_too_large(d)
 			       ? -EBADMSG
 			       : -EAGAIN;
 	}
+	if (d->fault)
+		return is_cut_short(d) ? -EBADMSG : -EAGAIN;
 	if (!d->request->grpc && d->status >= 200 && d->status < 300)
 		return 0;
 	return d->status == 400 || d->status == 413 || d->status == 415 || d->status == 422 ? -EBADMSG

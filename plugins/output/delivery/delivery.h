@@ -3,7 +3,8 @@
  * plugins/output/delivery/delivery.h - one request to the other side, waited for, and what its answer means
  *
  * What outputs that send share. Two rules hold for all of them. What is wrong with the bytes stays wrong: 400, 413,
- * 415 and 422; of gRPC INVALID_ARGUMENT and OUT_OF_RANGE. All else may be put right (a token, an address, a version, a
+ * 415 and 422; of gRPC INVALID_ARGUMENT and OUT_OF_RANGE, and RESOURCE_EXHAUSTED where it is the message that is too large for
+ * the other side, as servers by grpc-go, grpc-java and gRPC's C core say it, or cut it short without a word. All else may be put right (a token, an address, a version, a
  * disk) and is tried again, no sooner than the other side asked for: Retry-After in seconds or as a date (RFC 9110,
  * 10.2.3), and gRPC's grpc-retry-pushback-ms.
  *

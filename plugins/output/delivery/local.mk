@@ -3,7 +3,8 @@
 noinst_LTLIBRARIES += plugins/output/delivery/libdelivery.la
 plugins_output_delivery_libdelivery_la_SOURCES = \
 	plugins/output/delivery/delivery.c plugins/output/delivery/delivery.h \
-	plugins/output/delivery/resume.h
+	plugins/output/delivery/resume.h \
+	plugins/output/delivery/sender.c plugins/output/delivery/sender.h
 plugins_output_delivery_libdelivery_la_CFLAGS = $(AM_CFLAGS) $(CONVERSION_CFLAGS)
 
 DELIVERY_LA = plugins/output/delivery/libdelivery.la $(BASE_LA)

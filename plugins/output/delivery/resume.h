@@ -7,36 +7,53 @@
 #ifndef DECIMA_OUTPUT_DELIVERY_RESUME_H
 #define DECIMA_OUTPUT_DELIVERY_RESUME_H
 
+#include <stdbool.h>
 #include <string.h>
 
 #include <decima/plugin.h>
 
 /* Zeroed at first. */
 struct resume {
-	struct dcm_batch_id batch; /* of the last write() */
-	uint32_t n_done;	   /* of its profiles */
-	bool is_open;		   /* ... and the same batch is to come again */
+	struct dcm_batch *batch; /* of the last write(), a reference; NULL: it is not to come again */
+	uint32_t n_done;	 /* of its profiles */
 };
 
-/* The first profile that is to be sent now. A batch without a source may be any: better some of it twice than not at all. */
-static inline uint32_t resume__begin(struct resume *r, const struct dcm_batch *batch)
+/* Is it the one that is to come again? From a spool it may come as another copy; not all have a source. */
+static inline bool resume__is_same(const struct resume *r, const struct dcm_batch *batch)
 {
 	const struct dcm_hash none = { 0 };
 
-	if (!r->is_open || memcmp(&batch->id.source, &none, sizeof(none)) == 0 ||
-	    memcmp(&batch->id.source, &r->batch.source, sizeof(none)) != 0 ||
-	    batch->id.sequence != r->batch.sequence)
-		r->n_done = 0;
-	r->batch = batch->id;
-	r->is_open = true;
+	if (!r->batch)
+		return false;
+	if (r->batch == batch)
+		return true;
+	return memcmp(&batch->id.source, &none, sizeof(none)) != 0 &&
+	       memcmp(&batch->id.source, &r->batch->id.source, sizeof(none)) == 0 &&
+	       batch->id.sequence == r->batch->id.sequence;
+}
+
+/* The batch is settled, or never comes again. */
+static inline void resume__end(struct resume *r, const struct dcm_host *host)
+{
+	if (r->batch)
+		host->batch_unref(r->batch);
+	*r = (struct resume){ 0 };
+}
+
+/* The first profile that is to be sent now. */
+static inline uint32_t resume__begin(struct resume *r, const struct dcm_host *host, struct dcm_batch *batch)
+{
+	if (!resume__is_same(r, batch)) {
+		resume__end(r, host);
+		r->batch = host->batch_ref(batch);
+	}
 	return r->n_done;
 }
 
-/* All up to there are settled; with the last one the batch is. */
-static inline void resume__note(struct resume *r, const struct dcm_batch *batch, uint32_t n_done)
+/* All up to there are settled. */
+static inline void resume__note(struct resume *r, uint32_t n_done)
 {
 	r->n_done = n_done;
-	r->is_open = n_done < batch->n_profiles;
 }
 
 #endif

@@ -180,6 +180,7 @@ static void file_stop(void *instance)
 {
 	struct file_output *f = instance;
 
+	resume__end(&f->resume, f->host);
 	folder__free(f->folder);
 	pthread_mutex_destroy(&f->mutex);
 	free(f->directory);
@@ -333,10 +334,10 @@ static int write_profile(struct file_output *f, const struct work *w, const stru
 }
 
 /* All profiles from where it stopped in this batch. -EAGAIN: it goes on there. */
-static int write_profiles(struct file_output *f, const struct work *w, const struct dcm_batch *batch,
+static int write_profiles(struct file_output *f, const struct work *w, struct dcm_batch *batch,
 			  int64_t deadline_mono_ns, struct dcm_error *err)
 {
-	for (uint32_t i = resume__begin(&f->resume, batch); i < batch->n_profiles; i++) {
+	for (uint32_t i = resume__begin(&f->resume, f->host, batch); i < batch->n_profiles; i++) {
 		int r = write_profile(f, w, batch, i, err);
 
 		if (r == -EAGAIN)
@@ -346,11 +347,12 @@ static int write_profiles(struct file_output *f, const struct work *w, const str
 				      batch->profiles[i].n_rows);
 		else
 			f->host->metric_add(f->written, 1);
-		resume__note(&f->resume, batch, i + 1);
+		resume__note(&f->resume, i + 1);
 		if (f->host->mono_ns(f->host) > deadline_mono_ns && i + 1 < batch->n_profiles)
 			return error__set(err, -EAGAIN, "%u of %u profiles were written in time",
 					  i + 1, batch->n_profiles);
 	}
+	resume__end(&f->resume, f->host);
 	return 0;
 }
 

@@ -5,9 +5,9 @@
  * Batches come with names (DCM_CAP_NAMED); each profile is encoded by the host as pprof and goes into a
  * WriteRawRequest (proto/parca/profilestore/v1alpha1/profilestore.proto) as a series with one sample, a request
  * having some of a batch's profiles. Parca makes the type of a profile from the label __name__ and the types in the
- * pprof. What it may take later is tried again (plugins/output/delivery); what it refuses is counted, and its sentence
- * stands in the output's state. Whose answer was lost is sent again, and Parca knows no ids: such a profile counts
- * twice there.
+ * pprof. What it may take later is tried again (plugins/output/delivery); a profile that it refuses goes without the
+ * others, and its sentence stands in the output's state. Whose answer was lost is sent again, and Parca knows no ids:
+ * such a profile counts twice there.
  *
  * Threads: write() on the output's writer thread; lifecycle on the control thread.
  */
@@ -22,7 +22,7 @@
 #include "core/base/mem.h"
 #include "core/base/str.h"
 #include "plugins/output/delivery/delivery.h"
-#include "plugins/output/delivery/resume.h"
+#include "plugins/output/delivery/sender.h"
 
 #define METHOD "/parca.profilestore.v1alpha1.ProfileStoreService/WriteRaw"
 /* Servers of gRPC take messages of 4 MiB unless told otherwise. A profile that is larger goes alone. */
@@ -67,57 +67,33 @@ static const struct dcm_table options = {
 
 /* ---- lifecycle ---- */
 
-struct parca {
-	const struct dcm_host *host;
-	const struct parca_config *config;
-	struct dcm_http_client *client;
-	struct delivery *delivery;
-	char *url; /* of the method */
-	struct dcm_metric *sent;
-	struct resume resume; /* write()'s */
-};
-
 static void parca_stop(void *instance)
 {
-	struct parca *p = instance;
-
-	p->host->http_client_free(p->client);
-	delivery__free(p->delivery);
-	free(p->url);
-	free(p);
+	sender__close(instance);
+	free(instance);
 }
 
 static int parca_open(const struct dcm_host *host, const void *config, void **ret_instance,
 		      struct dcm_error *err)
 {
-	struct parca *p = NEW(struct parca);
-	int r;
+	const struct parca_config *c = config;
+	const struct sender_config how = {
+		.http = &c->http, .url = c->url, .path = METHOD, .place = c->url, .metric = "parca_sent_total"
+	};
+	struct sender *s = NEW(struct sender);
+	int r = s ? sender__open(s, host, &how, err) : error__nomem(err);
 
-	if (!p)
-		return error__nomem(err);
-	p->host = host;
-	p->config = config;
-	p->url = delivery__url(p->config->url, METHOD);
-	r = p->url ? host->http_client_new(host, &p->config->http, &p->client, err) : error__nomem(err);
-	if (r == 0) {
-		p->delivery = delivery__new(host, p->client);
-		r = p->delivery ? 0 : error__nomem(err);
-	}
-	if (r < 0) {
-		parca_stop(p);
-		return r;
-	}
-	p->sent = host->metric(host, DCM_COUNTER, "parca_sent_total", "Profiles that the server took.");
-	*ret_instance = p;
-	return 0;
+	if (r < 0 && s)
+		parca_stop(s);
+	if (r == 0)
+		*ret_instance = s;
+	return r;
 }
 
 static int parca_start(void *instance, struct dcm_error *err)
 {
-	struct parca *p = instance;
-
 	(void)err;
-	p->host->set_state(p->host, DCM_STATE_OK, "sends to %s", p->config->url);
+	sender__start(instance);
 	return 0;
 }
 
@@ -184,95 +160,64 @@ static void set_frame_head(struct buf *message)
 /* ---- work ---- */
 
 /*
- * Profiles from `first` on, until there are enough; *ret_end is behind the last. One that cannot be encoded is lost.
- * -EAGAIN: no memory.
+ * Profiles from `first` on, until there are enough; *ret_end is behind the last. As sender_fn, but that nothing is sent.
  */
-static int fill(struct parca *p, const struct dcm_batch *batch, uint32_t first, struct buf *message,
-		uint32_t *ret_end, uint32_t *ret_n, struct dcm_error *err)
+static int fill(const struct sender *s, const struct dcm_batch *batch, uint32_t first, uint32_t max,
+		struct buf *message, uint32_t *ret_end, struct dcm_error *err)
 {
 	uint32_t i;
 
 	buf__append(message, "\0\0\0\0", FRAME_HEAD_BYTES);
-	for (i = first; i < batch->n_profiles && message->n < REQUEST_BYTES && !message->error; i++) {
+	for (i = first; i < batch->n_profiles && i - first < max && message->n < REQUEST_BYTES; i++) {
 		uint8_t *pprof = NULL;
 		size_t n = 0;
-		int r = p->host->encode(p->host, batch, i, "pprof", &pprof, &n, err);
+		int r = s->host->encode(s->host, batch, i, "pprof", &pprof, &n, err);
 
 		if (r == -ENOMEM)
 			return -EAGAIN;
-		if (r < 0) {
-			p->host->drop(p->host, "not_encoded", batch->profiles[i].n_rows);
-			continue;
-		}
-		/* The next request begins with what would make this one too large. */
-		if (*ret_n > 0 && message->n + n > REQUEST_BYTES) {
+		if (r < 0 && i == first)
+			return -EILSEQ;
+		/* The next request begins with what would spoil this one, or make it too large. */
+		if (r < 0 || (i > first && message->n + n > REQUEST_BYTES)) {
 			free(pprof);
 			break;
 		}
 		put_series(message, batch, &batch->profiles[i], pprof, n);
-		++*ret_n;
 		free(pprof);
 	}
 	*ret_end = i;
 	return message->error ? error__set(err, -EAGAIN, "no memory for a request") : 0;
 }
 
-static uint64_t rows_between(const struct dcm_batch *batch, uint32_t first, uint32_t end)
+static int send_some(void *ctx, const struct dcm_batch *batch, uint32_t first, uint32_t max,
+		     uint32_t *ret_end, int64_t deadline_mono_ns, struct dcm_error *err)
 {
-	uint64_t n = 0;
-
-	for (uint32_t i = first; i < end; i++)
-		n += batch->profiles[i].n_rows;
-	return n;
-}
-
-/* One request, from *at on, which then is where the next begins. */
-static int send_some(struct parca *p, const struct dcm_batch *batch, uint32_t *at,
-		     int64_t deadline_mono_ns, struct dcm_error *err)
-{
+	struct sender *s = ctx;
 	struct buf message = { 0 };
-	uint32_t end = *at, n = 0;
-	int r = fill(p, batch, *at, &message, &end, &n, err);
+	int r;
 
-	if (r == 0 && n > 0) {
+	*ret_end = first + 1;
+	r = fill(s, batch, first, max, &message, ret_end, err);
+	if (r == 0) {
 		set_frame_head(&message);
 		const struct delivery_request request = {
-			.url = p->url, .grpc = true, .data = message.data, .n = message.n
+			.url = s->url, .grpc = true, .data = message.data, .n = message.n
 		};
-		r = delivery__send(p->delivery, &request, deadline_mono_ns, err);
+		r = delivery__send(s->delivery, &request, deadline_mono_ns, err);
 	}
 	buf__fini(&message);
-	if (r == -EAGAIN)
-		return r;
-	if (r < 0)
-		p->host->drop(p->host, "refused", rows_between(batch, *at, end));
-	else
-		p->host->metric_add(p->sent, n);
-	*at = end;
-	resume__note(&p->resume, batch, end);
-	return r < 0 ? -EBADMSG : 0;
+	return r;
 }
 
 static int parca_write(void *instance, struct dcm_batch *batch, int64_t deadline_mono_ns,
 		       struct dcm_error *err)
 {
-	struct parca *p = instance;
-	struct dcm_error own = DCM_ERROR_INIT; /* the state needs a sentence, whether the caller does or not */
-	uint32_t at = resume__begin(&p->resume, batch);
-	bool is_refused = false;
-	int r = 0;
+	return sender__write(instance, batch, send_some, instance, deadline_mono_ns, err);
+}
 
-	if (!err)
-		err = &own;
-	while (r != -EAGAIN && at < batch->n_profiles) {
-		r = send_some(p, batch, &at, deadline_mono_ns, err);
-		is_refused |= r == -EBADMSG;
-	}
-	if (r == -EAGAIN || is_refused)
-		p->host->set_state(p->host, DCM_STATE_DEGRADED, "%s", err->text);
-	else
-		p->host->set_state(p->host, DCM_STATE_OK, "sends to %s", p->config->url);
-	return r == -EAGAIN ? r : 0;
+static int parca_pass_over(void *instance, struct dcm_batch *batch, uint32_t *ret_profile)
+{
+	return sender__pass_over(instance, batch, ret_profile);
 }
 
 /* ---- what the host is told ---- */
@@ -283,7 +228,9 @@ static const struct dcm_lifecycle lifecycle = {
 	.start = parca_start,
 	.stop = parca_stop,
 };
-static const struct dcm_output_ops ops = { .size = sizeof(ops), .write = parca_write };
+static const struct dcm_output_ops ops = { .size = sizeof(ops),
+					   .write = parca_write,
+					   .pass_over = parca_pass_over };
 static const struct dcm_plugin plugin = {
 	DCM_PLUGIN_HEAD,
 	.kind = DCM_OUTPUT,

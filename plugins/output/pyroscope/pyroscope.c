@@ -4,8 +4,8 @@
  *
  * Batches come with names (DCM_CAP_NAMED); each profile is encoded by the host as pprof, and is the
  * body of one POST whose query says its labels and its time. What the server may take later is tried
- * again (plugins/output/delivery); what it refuses for good is counted, and its sentence stands in the
- * output's state. A profile that was taken is not sent again by a retry, but one whose answer was
+ * again (plugins/output/delivery); a profile that it refuses goes without the others of its batch, and
+ * its sentence stands in the output's state. A profile that was taken is not sent again by a retry, but one whose answer was
  * lost is: /ingest knows no ids.
  *
  * Threads: write() on the output's writer thread; lifecycle on the control thread.
@@ -23,7 +23,7 @@
 #include "core/base/str.h"
 #include "core/base/url.h"
 #include "plugins/output/delivery/delivery.h"
-#include "plugins/output/delivery/resume.h"
+#include "plugins/output/delivery/sender.h"
 
 /* ---- options ---- */
 
@@ -63,61 +63,35 @@ static const struct dcm_table options = {
 	.check = check_config,
 };
 
-/* ---- state ---- */
-
-struct pyroscope {
-	const struct dcm_host *host;
-	struct dcm_http_client *client;
-	char *url; /* without slashes at its end */
-	struct delivery *delivery;
-	struct dcm_metric *sent;
-	struct resume resume; /* write()'s */
-};
-
 /* ---- lifecycle ---- */
 
 static void pyroscope_stop(void *instance)
 {
-	struct pyroscope *p = instance;
-
-	p->host->http_client_free(p->client);
-	delivery__free(p->delivery);
-	free(p->url);
-	free(p);
+	sender__close(instance);
+	free(instance);
 }
 
 static int pyroscope_open(const struct dcm_host *host, const void *config, void **ret_instance,
 			  struct dcm_error *err)
 {
 	const struct pyroscope_config *c = config;
-	struct pyroscope *p = NEW(struct pyroscope);
-	int r;
+	const struct sender_config how = {
+		.http = &c->http, .url = c->url, .path = "/ingest", .place = c->url, .metric = "pyroscope_sent_total"
+	};
+	struct sender *s = NEW(struct sender);
+	int r = s ? sender__open(s, host, &how, err) : error__nomem(err);
 
-	if (!p)
-		return error__nomem(err);
-	p->host = host;
-	p->url = delivery__url(c->url, "");
-	r = p->url ? host->http_client_new(host, &c->http, &p->client, err) : error__nomem(err);
-	if (r == 0) {
-		p->delivery = delivery__new(host, p->client);
-		r = p->delivery ? 0 : error__nomem(err);
-	}
-	if (r < 0) {
-		pyroscope_stop(p);
-		return r;
-	}
-	p->sent = host->metric(host, DCM_COUNTER, "pyroscope_sent_total",
-			       "Profiles that the server took.");
-	*ret_instance = p;
-	return 0;
+	if (r < 0 && s)
+		pyroscope_stop(s);
+	if (r == 0)
+		*ret_instance = s;
+	return r;
 }
 
 static int pyroscope_start(void *instance, struct dcm_error *err)
 {
-	struct pyroscope *p = instance;
-
 	(void)err;
-	p->host->set_state(p->host, DCM_STATE_OK, "sends to %s/ingest", p->url);
+	sender__start(instance);
 	return 0;
 }
 
@@ -162,10 +136,10 @@ static void put_name(struct buf *out, const struct dcm_batch *b, struct dcm_span
 	buf__text(out, "%7D");
 }
 
-static void put_url(struct buf *out, const struct pyroscope *p, const struct dcm_batch *b,
+static void put_url(struct buf *out, const char *url, const struct dcm_batch *b,
 		    const struct dcm_profile *profile)
 {
-	buf__printf(out, "%s/ingest?name=", p->url);
+	buf__printf(out, "%s?name=", url);
 	put_name(out, b, b->series[profile->series]);
 	buf__printf(out, "&from=%lld&until=%lld&format=pprof&spyName=decima",
 		    (long long)profile->time_ns, (long long)(profile->time_ns + profile->duration_ns));
@@ -173,55 +147,40 @@ static void put_url(struct buf *out, const struct pyroscope *p, const struct dcm
 
 /* ---- work ---- */
 
-static int send_profile(struct pyroscope *p, const struct dcm_batch *batch, uint32_t profile,
-			int64_t deadline_mono_ns, struct dcm_error *err)
+static int send_one(void *ctx, const struct dcm_batch *batch, uint32_t first, uint32_t max,
+		    uint32_t *ret_end, int64_t deadline_mono_ns, struct dcm_error *err)
 {
 	static const struct dcm_http_header headers[] = {
 		{ { "content-type", 12 }, { "application/octet-stream", 24 } },
 	};
+	struct sender *s = ctx;
 	CLEANUP(mem__freep) uint8_t *data = NULL;
 	struct delivery_request request = { .headers = headers, .n_headers = 1 };
 	struct buf url = { 0 };
-	int r = p->host->encode(p->host, batch, profile, "pprof", &data, &request.n, err);
+	int r = s->host->encode(s->host, batch, first, "pprof", &data, &request.n, err);
 
+	(void)max;
+	*ret_end = first + 1;
 	if (r < 0)
 		return r == -ENOMEM ? -EAGAIN : -EILSEQ;
-	put_url(&url, p, batch, &batch->profiles[profile]);
+	put_url(&url, s->url, batch, &batch->profiles[first]);
 	buf__byte(&url, 0);
 	request.url = (const char *)url.data;
 	request.data = data;
-	r = url.error ? -EAGAIN : delivery__send(p->delivery, &request, deadline_mono_ns, err);
+	r = url.error ? -EAGAIN : delivery__send(s->delivery, &request, deadline_mono_ns, err);
 	buf__fini(&url);
-	return r == -EINVAL ? -EBADMSG : r;
+	return r;
 }
 
 static int pyroscope_write(void *instance, struct dcm_batch *batch, int64_t deadline_mono_ns,
 			   struct dcm_error *err)
 {
-	struct pyroscope *p = instance;
-	struct dcm_error own = DCM_ERROR_INIT; /* the state needs a sentence, whether the caller does or not */
-	bool is_refused = false;
-	int r = 0;
+	return sender__write(instance, batch, send_one, instance, deadline_mono_ns, err);
+}
 
-	if (!err)
-		err = &own;
-	for (uint32_t i = resume__begin(&p->resume, batch); r != -EAGAIN && i < batch->n_profiles; i++) {
-		r = send_profile(p, batch, i, deadline_mono_ns, err);
-		if (r == -EAGAIN)
-			break;
-		is_refused |= r < 0;
-		if (r < 0)
-			p->host->drop(p->host, r == -EILSEQ ? "not_encoded" : "refused",
-				      batch->profiles[i].n_rows);
-		else
-			p->host->metric_add(p->sent, 1);
-		resume__note(&p->resume, batch, i + 1);
-	}
-	if (r == -EAGAIN || is_refused)
-		p->host->set_state(p->host, DCM_STATE_DEGRADED, "%s", err->text);
-	else
-		p->host->set_state(p->host, DCM_STATE_OK, "sends to %s/ingest", p->url);
-	return r == -EAGAIN ? r : 0;
+static int pyroscope_pass_over(void *instance, struct dcm_batch *batch, uint32_t *ret_profile)
+{
+	return sender__pass_over(instance, batch, ret_profile);
 }
 
 /* ---- what the host is told ---- */
@@ -236,6 +195,7 @@ static const struct dcm_lifecycle lifecycle = {
 static const struct dcm_output_ops output = {
 	.size = sizeof(output),
 	.write = pyroscope_write,
+	.pass_over = pyroscope_pass_over,
 };
 
 static const struct dcm_plugin plugin = {

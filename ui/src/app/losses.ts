@@ -4,7 +4,7 @@
 export const remedies: Record<string, string> = {
   queue_full: "The writer is slower than what comes: see the trouble of its queue; a larger queue_max only helps for a while.",
   too_large: "Raise queue_max.",
-  rejected: "See the sentence of the instance, and the log. With a spool they are in its directory aside, each batch beside what was said to it: decima convert --from-format batch reads them.",
+  rejected: "See the sentence of the instance, and the log. With a spool they are in its directory aside, each batch or profile beside what was said to it: decima convert --from-format batch reads them.",
   gave_up: "See the trouble of its queue; raise give_up_after where its place may be away for longer.",
   spool_full: "The other side has been away for longer than spool_max lasts: see its sentence; raise spool_max where there is disk.",
   spool_expired: "See its sentence; raise spool_age where old profiles are still wanted.",
@@ -45,5 +45,4 @@ export const remedies: Record<string, string> = {
   jitdump_work: "Tell the runtime's authors: such a file makes work without end.",
   name_taken: "Put {series} into file_name, or labels that tell profiles apart.",
   not_encoded: "See the log.",
-  refused: "The output's state has the server's sentence; raise the limit there that it names.",
 };

@@ -1,0 +1,61 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * plugins/output/delivery/sender.h - a batch to the other side, profile by profile
+ *
+ * For outputs whose requests have some of a batch's profiles. What was taken is not sent again when the batch comes
+ * again; of a request that is refused each profile is sent alone, so that the one that is at fault is known, and goes
+ * without the others (pass_over() of <decima/plugin.h>). One that cannot be encoded is lost as "not_encoded", once.
+ *
+ * Threads: as struct dcm_output_ops says; open and close on the control thread.
+ */
+#ifndef DECIMA_OUTPUT_DELIVERY_SENDER_H
+#define DECIMA_OUTPUT_DELIVERY_SENDER_H
+
+#include <stdbool.h>
+
+#include <decima/plugin.h>
+
+#include "plugins/output/delivery/delivery.h"
+#include "plugins/output/delivery/resume.h"
+
+struct sender {
+	const struct dcm_host *host;
+	struct dcm_http_client *client;
+	struct delivery *delivery;
+	char *url;		 /* URL/PATH of sender_config */
+	const char *place;	 /* as sender_config */
+	struct dcm_metric *sent; /* of profiles */
+	/* Privately, write()'s: */
+	struct resume resume;
+	uint32_t alone_until; /* profiles before it are sent one at a time */
+	uint32_t refused;     /* the last, alone; DCM_NONE: none was, or it is passed over */
+	struct dcm_error why; /* of the last one of the batch that was passed over; "" without one */
+};
+
+struct sender_config {
+	const struct dcm_http_options *http;
+	const char *url, *path; /* as delivery__url() */
+	const char *place;  /* where it sends to, as people see it; lives as long as the sender */
+	const char *metric; /* counts profiles that the other side took */
+};
+
+/* 0 or a negative errno with a sentence; sender__close() in any case. */
+int sender__open(struct sender *s, const struct dcm_host *host, const struct sender_config *config,
+		 struct dcm_error *err);
+void sender__close(struct sender *s); /* a zeroed one, too */
+/* All is well, as far as anybody knows. */
+void sender__start(struct sender *s);
+
+/*
+ * Sends profiles of the batch in one request, from `first` on, at least one and [max] at most; *ret_end, which is set
+ * unless it says -EAGAIN, is behind the last. 0; -EAGAIN: later; -EILSEQ: the first cannot be encoded, and nothing was
+ * sent; another (-EBADMSG): they, or one of them, are refused.
+ */
+typedef int (*sender_fn)(void *ctx, const struct dcm_batch *batch, uint32_t first, uint32_t max,
+			 uint32_t *ret_end, int64_t deadline_mono_ns, struct dcm_error *err);
+/* write() and pass_over() of such an output. */
+int sender__write(struct sender *s, struct dcm_batch *batch, sender_fn send, void *ctx,
+		  int64_t deadline_mono_ns, struct dcm_error *err);
+int sender__pass_over(struct sender *s, const struct dcm_batch *batch, uint32_t *ret_profile);
+
+#endif
