@@ -79,14 +79,14 @@ stacks() {
 }
 missing() { stacks | cut -d ' ' -f 1 | sort | comm -13 - "$dir/sorted"; }
 none_is_missing() { [ -z "$(missing)" ]; }
-# all NAME: the server has every one that was said yes to, and none twice
+# all NAME [NOTE]: the server has every one that was said yes to, and none twice
 all() {
 	sort "$dir/yes" >"$dir/sorted"
 	wait_for 60 none_is_missing
 	twice=$(stacks | awk '$2 != 1' | head -n 3 | tr '\n' '|')
 	missing=$(missing | head -n 3 | tr '\n' '|')
 	if [ -z "$missing$twice" ]; then ok "spool.$1"; else
-		not_ok "spool.$1" "missing: $missing twice: $twice $(tail -n 1 "$dir/log")"
+		not_ok "spool.$1" "missing: $missing twice: $twice ${2:-} $(tail -n 1 "$dir/log")"
 	fi
 }
 metric() { get /metrics | sed -n "s/^decima_$1{instance=\"decima\"} //p"; }
@@ -94,24 +94,38 @@ dropped() { get /metrics | sed -n "s/^decima_dropped_total{instance=\"decima\",r
 # at_least NAME LIMIT VALUE
 at_least() { if [ "${3:-0}" -ge "$2" ]; then ok "spool.$1"; else not_ok "spool.$1" "\"$3\" is less than $2"; fi; }
 
-# ---- both are killed again and again, while profiles come ----
+# ---- both are killed again and again, at any moment, while profiles come ----
 : >"$dir/yes"
-n=1
-for round in 1 2 3 4 5 6; do
+n=1001
+seed=${SEED:-$(date +%s)}
+# below LIMIT: into $below
+below() {
+	seed=$(((seed * 1103515245 + 12345) % 2147483648))
+	below=$((seed / 65536 % $1))
+}
+first_seed=$seed
+round=0
+until_s=$(($(date +%s) + 150))
+while [ "$round" -lt 20 ] && [ "$(date +%s)" -lt "$until_s" ]; do
+	round=$((round + 1))
 	push $n $((n + 9)) &
 	pusher=$!
-	case $round in
-	1 | 4) server_stop -KILL ;;
-	2 | 5) agent_kill ;;
-	3) server_start "$address" ;;
-	6) agent_kill && server_start "$address" ;;
-	esac
-	wait "$pusher"
+	below 40
+	sleep "$(printf '0.%02d' "$below")"
+	below 3
+	[ "$below" = 1 ] || server_stop -KILL
+	[ "$below" = 0 ] || agent_kill
+	# One of them is away for a while now and then.
+	below 2
+	if [ -z "$server" ] && [ "$below" = 1 ]; then server_start "$address"; fi
 	[ -n "$daemon" ] || agent_start
+	wait "$pusher"
+	[ -n "$server" ] || server_start "$address"
 	n=$((n + 10))
 done
-all killed
-at_least enough_was_said_yes_to 20 "$(wc -l <"$dir/yes")"
+at_least rounds_of_kills 5 "$round"
+all "killed" "SEED=$first_seed, $round rounds"
+at_least enough_was_said_yes_to 40 "$(wc -l <"$dir/yes")"
 settled() { [ "$(metric spool_batches)" = 0 ]; }
 if wait_for 30 settled; then ok spool.is_empty; else not_ok spool.is_empty "$(metric spool_batches) batches"; fi
 
@@ -170,6 +184,8 @@ reloaded() {
 reloaded on has_spool
 push 414 416
 reloaded off has_none
+expect spool.what_stays_is_told "batches (" "$dir/log"
+expect spool.what_stays_is_told_with_its_place "$dir/data/decima/spool: " "$dir/log"
 push 417 419
 reloaded on has_spool
 push 420 422
