@@ -68,6 +68,7 @@ struct api_config {
 	int (*encode)(void *ctx, const struct dcm_batch *batch, const char *format, struct buf *out,
 		      struct dcm_error *err);
 	int (*reload)(void *ctx, struct dcm_error *err);
+	int64_t (*reloaded_real_ns)(void *ctx); /* when that was done the last time; 0: never */
 	/*
 	 * A copy of the store in a directory that does not exist yet, and may be there after a
 	 * failure that says so; what a check of it finds.

@@ -311,11 +311,14 @@ void api__status(void *ctx, const struct http_request *req, struct http_response
 {
 	struct api *a = ctx;
 	struct buf *b = &resp->body;
-	char started[32];
+	const int64_t reloaded = a->c.reloaded_real_ns ? a->c.reloaded_real_ns(a->c.ctx) : 0;
+	char time[32];
 
 	(void)req;
 	buf__printf(b, "{\"version\":\"%s\",\"started\":\"%s\",", PACKAGE_VERSION,
-		    units__format_time(a->started_real_ns, started));
+		    units__format_time(a->started_real_ns, time));
+	if (reloaded)
+		buf__printf(b, "\"reloaded\":\"%s\",", units__format_time(reloaded, time));
 	field(b, "node", a->c.node);
 	buf__byte(b, ',');
 	field(b, "data", a->c.data_dir);

@@ -61,7 +61,8 @@ struct daemon {
 	struct separate separate;
 	char data_dir[4096];
 	int signal_fd, wake_fd;
-	int64_t trim_at_ns; /* mono: see give_memory_back() */
+	int64_t trim_at_ns;		  /* mono: see give_memory_back() */
+	_Atomic int64_t reloaded_real_ns; /* the last time; 0: never */
 
 	pthread_mutex_t lock; /* of the request below */
 	pthread_cond_t answered;
@@ -117,6 +118,7 @@ static int reload_now(struct daemon *d, struct dcm_error *err)
 		log__line(&d->log, DCM_LOG_ERROR, "config",
 			  "not reloaded, everything is as it was: %s", err->text);
 	} else {
+		atomic_store(&d->reloaded_real_ns, clock__real(&clock__system));
 		log__line(&d->log, DCM_LOG_INFO, "config", "reloaded");
 	}
 	return r;
@@ -148,6 +150,11 @@ static int reload_from_api(void *ctx, struct dcm_error *err)
 	}
 	pthread_mutex_unlock(&d->lock);
 	return r;
+}
+
+static int64_t reloaded_real_ns(void *ctx)
+{
+	return atomic_load(&((struct daemon *)ctx)->reloaded_real_ns);
 }
 
 /* One reload answers all who asked before it read the file; who asks while it runs gets another. */
@@ -303,6 +310,7 @@ static int make_server(struct daemon *d, struct dcm_error *err)
 				.each_target = each_target,
 				.encode = encode,
 				.reload = reload_from_api,
+				.reloaded_real_ns = reloaded_real_ns,
 				.backup = backup,
 				.check = check,
 				.remove = remove_from_store },

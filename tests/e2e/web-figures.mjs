@@ -87,6 +87,31 @@ export async function figures(t) {
     });
     assert(all.length === 0, all.join(" "));
   });
+  await check("back_asks_nobody", async () => {
+    const { nodes } = await tree();
+    const total = () => $("quality").locator("b").first().innerText();
+    await show(`explore?q=${q}&${fixed}`);
+    const before = await total();
+    await $("query").fill(`${cpu}{comm="nameless"}`);
+    await $("query").press("Enter");
+    await page.waitForFunction((text) => document.querySelector('[data-testid="quality"] b')?.textContent !== text && !document.querySelector(".stale"), before);
+    const after = await total();
+    await page.waitForTimeout(300);
+    const all = await asked(async () => {
+      await page.goBack();
+      await page.waitForFunction((text) => document.querySelector('[data-testid="quality"] b')?.textContent === text && !document.querySelector(".stale"), before);
+      await page.goForward();
+      await page.waitForFunction((text) => document.querySelector('[data-testid="quality"] b')?.textContent === text && !document.querySelector(".stale"), after);
+    });
+    assert(all.length === 0 && nodes.total[0] > 0, all.join(" "));
+    // Who wants it anew gets it anew.
+    const anew = await asked(async () => {
+      await $("run").click();
+      await page.waitForTimeout(500);
+      await settled();
+    });
+    assert(anew.some((u) => u.includes("/flame?")) && anew.some((u) => u.includes("/series?")), anew.join(" "));
+  });
   await check("new_and_gone_have_words", async () => {
     const other = encodeURIComponent(`${cpu}{comm="nameless"}`);
     for (const [a, b, word] of [[q, other, "gone in B"], [other, q, "new in B"]]) {

@@ -109,6 +109,19 @@ export async function flame(t) {
     await page.waitForFunction(() => location.search.includes("by=comm"));
     await drawn((all) => inRow(all, 1).length && inRow(all, 1).every((f) => f.name.startsWith("comm=")), "the first row is no label's");
   });
+  await check("by_label_frames_have_their_labels_colour", async () => {
+    await open(`explore?q=${encodeURIComponent(`${cpu}{}`)}&${fixed}&e2e=1&by=comm&cb=label`);
+    await settled();
+    const all = (await frames()).filter((f) => f.node > 0);
+    const leads = (f) => inRow(all, 1).find((l) => l.x <= f.x + 0.01 && f.x + f.w <= l.x + l.w + 0.01);
+    const fills = new Map(inRow(all, 1).map((l) => [l.name, l.fill]));
+    assert(fills.size > 1 && new Set(fills.values()).size > 1, JSON.stringify([...fills]));
+    for (const f of all) assert(leads(f) && f.fill === fills.get(leads(f).name), `${f.name} has another fill than ${leads(f)?.name}`);
+    assert((await $("legend").innerText()).includes("comm="), await $("legend").innerText());
+    await show("&cb=label");
+    assert(/pick under Labels/.test(await $("legend").innerText()), await $("legend").innerText());
+    await show("&cb=binary");
+  });
   await check("order_by_name", async () => {
     await show();
     const before = (await frames()).length;

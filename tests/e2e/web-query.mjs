@@ -27,6 +27,22 @@ export async function query(t) {
     await $("legend-1").dblclick();
     assert(!(await pressed()).includes("false"), await pressed());
   });
+  await check("lines_are_put_in_order", async () => {
+    const series = [["b", [9, 1]], ["a10", [5, 2]], ["a9", [1, 3]]].map(([pod, value]) => ({ labels: { pod }, t_ms: [from, from + 10000], value, duration_ns: [1, 1], profiles: [1, 1] }));
+    await page.route("**/api/v1/series?*", (route) => route.fulfill({ json: { step_ms: 10000, unit: "nanoseconds", series } }));
+    await open(`explore?q=${whole}&${fixed}&sum=pod`);
+    for (const [order, want] of [["weight", "b a10 a9"], ["name", "a9 a10 b"], ["last", "a9 a10 b"]]) {
+      await $("lines-order").selectOption(order);
+      const got = (await lines().allInnerTexts()).map((s) => s.trim().slice("pod=".length)).join(" ");
+      assert(got === want, `${order}: ${got}`);
+    }
+    // A line keeps its colour and its number wherever it stands.
+    await $("legend-0").click();
+    assert((await $("legend-0").innerText()).trim() === "pod=b" && (await $("legend-0").getAttribute("aria-pressed")) === "false", await $("legend-0").innerText());
+    await page.unroute("**/api/v1/series?*");
+    await open(`explore?q=${whole}&${fixed}&sum=comm`);
+    await lines().first().waitFor();
+  });
   await check("a_value_is_left_out", async () => {
     const name = (await $("legend-0").innerText()).trim();
     const value = name.slice("comm=".length);

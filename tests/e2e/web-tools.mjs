@@ -207,6 +207,22 @@ export async function tools(t) {
     const n = rows.filter((r) => r.name.startsWith("lost: ")).reduce((sum, r) => sum + r.self[0], 0);
     assert((await text("lost")).startsWith(n ? n.toLocaleString("en-US") : "none"), `${await text("lost")}: ${n}`);
   });
+  await check("who_has_stopped_is_said", async () => {
+    const step_ms = (to - from) / 100;
+    const line = (instance, until) => {
+      const t_ms = Array.from({ length: Math.floor((until - from) / step_ms) }, (_, i) => from + i * step_ms);
+      return { labels: { node: "n", job: "j", instance }, t_ms, value: t_ms.map(() => 1), duration_ns: t_ms.map(() => 1), profiles: t_ms.map(() => 1) };
+    };
+    const series = [line("a:1", to), line("b:1", from + (to - from) / 2), line("c:1", to)];
+    await page.route("**/api/v1/series?*sum_by=node*", (route) => route.fulfill({ json: { step_ms, unit: "nanoseconds", series } }));
+    await open(`explore?q=${q}&${fixed}`);
+    await $("stopped").getByText("1 of 3 targets stopped").click();
+    const rows = await $("stopped").locator("tbody tr").allInnerTexts();
+    assert(rows.length === 1 && rows[0].includes("instance=b:1"), rows.join(" | "));
+    await $("stopped").locator("tbody button").click();
+    await page.waitForFunction((until) => Number(new URL(location.href).searchParams.get("to")) <= until, from + (to - from) / 2);
+    await page.unroute("**/api/v1/series?*sum_by=node*");
+  });
   await check("ctrl_f_searches", async () => {
     await open(`explore?q=${q}&${fixed}`);
     await page.locator(".summary b").first().click();

@@ -84,6 +84,34 @@ export async function ways(t) {
     await settled();
     assert(/per second/.test(await $("cmp-how").innerText()), await $("cmp-how").innerText());
   });
+  await check("what_happened_is_marked", async () => {
+    const [from, to] = ["from", "to"].map((k) => Number(new URLSearchParams(fixed).get(k)));
+    const at = Math.round(from + (to - from) * 0.4);
+    const happens = (what) => fetch(`${url}api/v1/ingest?name=event&time=${at / 1000}&${what}`, { method: "POST", body: "event 1\n" });
+    for (const what of ["label=event=deploy&label=text=1.4.2", "label=event=deploy&label=service_name=other"]) {
+      const answer = await happens(what);
+      assert(answer.ok, `${answer.status}: ${await answer.text()}`);
+    }
+    await page.goto(`${url}explore?q=${encodeURIComponent(`${cpu}{service_name="mine"}`)}&${fixed}`);
+    await $("markers").locator("summary").click();
+    const rows = await $("markers").locator("tr").allInnerTexts();
+    assert(rows.filter((r) => r.includes("deploy")).length === 1 && rows.some((r) => r.includes("deploy \u00b7 1.4.2")), rows.join(" | "));
+    // A line of its own from the top to the bottom, where nothing else is drawn.
+    const inked = await $("metrics").locator("canvas").evaluate((c, share) => {
+      const over = c.parentElement.querySelector(".u-over");
+      const ratio = c.width / c.clientWidth;
+      const x = Math.round((over.offsetLeft + over.clientWidth * share) * ratio);
+      const pixels = c.getContext("2d").getImageData(x - 2, over.offsetTop * ratio, 5, over.clientHeight * ratio).data;
+      let n = 0;
+      for (let i = 3; i < pixels.length; i += 4) n += pixels[i] > 128;
+      return n / (pixels.length / 4 / 5);
+    }, (at - from) / (to - from));
+    assert(inked > 0.3, `${inked} of a line`);
+    await $("markers").locator("tr", { hasText: "1.4.2" }).getByText("before and after").click();
+    await page.waitForFunction(() => location.pathname.endsWith("/compare"));
+    const asked = new URL(page.url()).searchParams;
+    assert(Number(asked.get("to")) === at && Number(asked.get("b.from")) === at, page.url());
+  });
   await check("a_screen_is_as_it_was_left", async () => {
     await page.goto(`${url}explore?q=${q}&${fixed}`);
     await settled();

@@ -8,7 +8,7 @@ need_sampler
 
 cat >"$dir/decima.yaml" <<END
 server: {listen: "127.0.0.1:0", base_path: /x/y}
-inputs: {ebpf: {frequency: 199Hz, window: 1s}}
+inputs: {ebpf: {frequency: 199Hz, window: 1s}, receive: {}}
 storage: {local: {}}
 outputs: {web: {}}
 END

@@ -3,6 +3,7 @@
 
 import assert from "node:assert/strict";
 import { test } from "node:test";
+import { colorFrames } from "../src/flame/color.ts";
 import { plainRows } from "../src/flame/fold.ts";
 import type { Look } from "../src/flame/look.ts";
 import { svgOf } from "../src/flame/svg.ts";
@@ -109,7 +110,7 @@ test("two files: one tree, whose sides are each file's own tree", () => {
 
 const lookOf = (t: Tree): Look => ({
   theme: { dark: false, muted: "#d8d8d8", unmatched: "#dcdcdc", match: "#c24fd1", line: "#15181d", hover: "#15181d", panel: "#ffffff", stripes: "", veil: "" },
-  colors: new Uint8Array(t.functions.n), changes: "blue-orange", marked: null, selected: -1, names: new Map(), significant: null, rows: plainRows(t), detail: 4,
+  coloring: colorFrames(t, "none"), changes: "blue-orange", marked: null, selected: -1, names: new Map(), significant: null, rows: plainRows(t), detail: 4,
 });
 
 test("a picture of a tree holds its frames, and names are text", () => {

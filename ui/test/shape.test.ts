@@ -3,13 +3,13 @@
 
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { colorFunctions, colorModes } from "../src/flame/color.ts";
+import { colorFrames, colorModes } from "../src/flame/color.ts";
 import { chainOf, foldChains, headOf, plainRows } from "../src/flame/fold.ts";
 import { heaviest, widestOf } from "../src/flame/heaviest.ts";
 import { MOST_DETAIL, fit } from "../src/flame/names.ts";
 import { byName } from "../src/flame/order.ts";
 import { splice, trimmedBelow } from "../src/flame/splice.ts";
-import { type Tree, functionNamed, makeTexts, nameOf, place, settle, weightsOf } from "../src/flame/tree.ts";
+import { Kind, type Tree, functionNamed, makeTexts, nameOf, place, settle, weightsOf } from "../src/flame/tree.ts";
 import { Rects, TRIMMED, layout, nodeAt } from "../src/flame/view.ts";
 import { type Stack, random, randomStacks, treeOf } from "./random.ts";
 
@@ -204,9 +204,9 @@ test("functions of one binary share a fill, and each mode has its legend", () =>
     t.functions.binary[f] = f % 2;
     t.functions.flags[f] = f % 3;
   }
-  const binary = colorFunctions(t, "binary");
+  const binary = colorFrames(t, "binary");
   for (let f = 2; f < t.functions.n; f++) assert.equal(binary.of[f], binary.of[f - 2]);
-  const texts = (["binary", "kind", "name", "self"] as const).map((by) => colorFunctions(t, by).legend.map((e) => e.text).join());
+  const texts = (["binary", "kind", "name", "self"] as const).map((by) => colorFrames(t, by).legend.map((e) => e.text).join());
   assert.equal(new Set(texts).size, 4);
 });
 
@@ -215,10 +215,10 @@ test("colours by the weights that came with a tree are those of its nodes", () =
   const weights = new Float64Array(t.functions.n);
   for (let i = 1; i < t.n; i++) weights[t.func[i]] += t.self[i];
   assert.deepEqual(weightsOf(t), weights);
-  for (const by of ["binary", "self"] as const) assert.deepEqual(colorFunctions({ ...t, weights }, by), colorFunctions(t, by));
+  for (const by of ["binary", "self"] as const) assert.deepEqual(colorFrames({ ...t, weights }, by), colorFrames(t, by));
   const heavy = weights.slice().fill(0);
   heavy[3] = t.total[0];
-  assert.notDeepEqual(colorFunctions({ ...t, weights: heavy }, "self"), colorFunctions(t, "self"));
+  assert.notDeepEqual(colorFrames({ ...t, weights: heavy }, "self"), colorFrames(t, "self"));
 });
 
 test("a function is found by its name, as it is read", () => {
@@ -243,10 +243,28 @@ test("the heaviest functions are those of brute force, and the widest frame of o
   }
 });
 
-test("each function stands in the legend where its colour does", () => {
+test("what has a colour stands in the legend where that does", () => {
   for (const mode of colorModes) {
     const t = treeOf(randomStacks(3, 80));
-    const { of, legend, entry } = colorFunctions(t, mode);
-    for (let f = 0; f < t.functions.n; f++) assert.equal(legend[entry[f]].fill, of[f], `${mode}: ${f}`);
+    const { byNode, of, legend, entry } = colorFrames(t, mode);
+    assert.equal(of.length, byNode ? t.n : t.functions.n);
+    for (let i = 0; i < of.length; i++) assert.equal(legend[entry[i]].fill, of[i], `${mode}: ${i}`);
+  }
+});
+
+test("by label, a frame has the colour of the outermost label that leads it", () => {
+  for (let seed = 1; seed < 10; seed++) {
+    const t = treeOf(randomStacks(seed, 80));
+    for (let f = 0; f < t.functions.n; f++) t.functions.flags[f] = f % 5 === seed % 5 ? Kind.label : Kind.native;
+    const { legend, entry } = colorFrames(t, "label");
+    const want = new Map<string, number>();
+    for (let i = 1; i < t.n; i++) {
+      let text = "no label leads it";
+      for (let k = i; k > 0; k = t.parent[k]) if (t.functions.flags[t.func[k]] === Kind.label) text = nameOf(t.functions, t.func[k]);
+      assert.equal(legend[entry[i]].text, text);
+      want.set(text, (want.get(text) ?? 0) + t.self[i]);
+    }
+    for (const e of legend) assert.equal(e.weight, want.get(e.text) ?? 0, e.text);
+    assert.deepEqual(legend.map((e) => e.weight), legend.map((e) => e.weight).sort((a, b) => b - a));
   }
 });

@@ -11,7 +11,7 @@ import type { SeriesAnswer } from "../api/client.ts";
 import { Chart } from "../chart/chart.tsx";
 import { Failed, LoadBar } from "./parts.tsx";
 import { Results } from "./results.tsx";
-import { type Asked, around, failed, go, isRate, now, range, rangeB, run, selectorText, series, seriesB, shown, state, tree, types } from "./store.ts";
+import { type Asked, around, failed, go, isRate, now, range, rangeB, run, runAnew, selectorText, series, seriesB, shown, state, tree, types } from "./store.ts";
 
 /** The same length right before A. */
 function before(from: string, to: string): { from: string; to: string } {
@@ -94,7 +94,7 @@ export function Compare() {
           <label>Compare <select data-testid="cmp-norm" value={s.norm} onChange={(e) => go({ norm: e.currentTarget.value as Norm }, false)}>{norms.map((n) => <option key={n} value={n}>{normNames(tree.value.value?.tree.meta.compare?.by)[n]}</option>)}</select></label>
           <label>Width <select data-testid="cmp-width" value={s.wide} onChange={(e) => go({ wide: e.currentTarget.value as Width }, false)}>{widths.map((w) => <option key={w} value={w}>{widthNames[w]}</option>)}</select></label>
           <label title="What may be chance has no colour"><input type="checkbox" data-testid="cmp-significant" checked={s.significant} onChange={(e) => go({ significant: e.currentTarget.checked }, false)} /> only more than chance</label>
-          <button class="primary" onClick={run}>Run</button>
+          <button class="primary" onClick={runAnew}>Run</button>
         </div>
         {selectorText.value && <How />}
       </section>

@@ -5,13 +5,14 @@ import { useEffect, useMemo, useState } from "preact/hooks";
 import { Chart } from "../chart/chart.tsx";
 import { QueryEditor } from "../query/editor.tsx";
 import { Empty, ErrorState, LoadBar } from "./parts.tsx";
+import { Happened, useHappenings } from "./happened.tsx";
 import { LabelsMenu } from "./labels.tsx";
 import { Popup } from "./popup.tsx";
 import { RangePicker } from "./range.tsx";
 import { Results } from "./results.tsx";
 import { valueItems } from "./values.ts";
 import * as format from "./format.ts";
-import { failed, go, isRate, loadTypes, panelRange, range, refreshEvery, run, series, state, tree, types } from "./store.ts";
+import { failed, go, isRate, loadTypes, panelRange, range, refreshEvery, run, runAnew, series, state, tree, types } from "./store.ts";
 
 function typeOf(q: string): string {
   return q.slice(0, q.includes("{") ? q.indexOf("{") : undefined).trim();
@@ -56,7 +57,7 @@ function QueryBar() {
           <option value="10">Every 10 s</option>
           <option value="60">Every 60 s</option>
         </select>
-        <button class="primary" data-testid="run" disabled={isWrong} onClick={run}>
+        <button class="primary" data-testid="run" disabled={isWrong} onClick={runAnew}>
           Run
         </button>
       </div>
@@ -80,12 +81,14 @@ function Metrics() {
   const s = state.value;
   const [menu, setMenu] = useState<{ labels: Record<string, string>; x: number; y: number } | null>(null);
   const asked = series.value;
+  const happened = useHappenings();
   const [from, to] = range.value ?? [0, 1];
   if (failed(asked)) return <ErrorState error={asked.error!} retry={run} />;
   if (!asked.value) return <div class="chart" />;
   return (
     <section aria-label="Over time" class={asked.loading || asked.error ? "stale metrics" : "metrics"}>
-      <Chart answer={asked.value} from={from} to={to} selection={s.sel} utc={s.utc} isRate={isRate.value} onSelect={(sel) => go({ sel })} onCompare={compareWith} onLabels={(labels, x, y) => setMenu({ labels, x, y })} />
+      <Chart answer={asked.value} from={from} to={to} selection={s.sel} utc={s.utc} isRate={isRate.value} marks={happened.all} onSelect={(sel) => go({ sel })} onCompare={compareWith} onLabels={(labels, x, y) => setMenu({ labels, x, y })} />
+      <Happened {...happened} />
       {menu && <Popup items={Object.entries(menu.labels).flatMap(([k, v]) => valueItems(k, v))} x={menu.x} y={menu.y} label="What to do with this line" close={() => setMenu(null)} />}
       {s.sel && (
         <p class="about">

@@ -2,7 +2,7 @@
 // app/flamepane.tsx - the flame graph with what stands around it: where it is, details, what the colours mean
 
 import { useEffect, useLayoutEffect, useMemo, useState } from "preact/hooks";
-import { type Coloring, changePalettes, colorFunctions, diffSteps, fills } from "../flame/color.ts";
+import { type Coloring, changePalettes, colorFrames, diffSteps, fills } from "../flame/color.ts";
 import { chainOf, foldChains, plainRows } from "../flame/fold.ts";
 import { visible } from "../flame/names.ts";
 import { FlamePanel } from "../flame/panel.tsx";
@@ -61,6 +61,7 @@ export function Legend(props: { tree: Tree; coloring: Coloring; kept: number; on
           </button>
         </li>
       ))}
+      {state.value.color === "label" && !state.value.by.length && <li class="muted">pick under Labels which of them lead the stacks</li>}
       {props.coloring.legend.length > 12 && <li class="muted">and {format.count(props.coloring.legend.length - 12)} more</li>}
     </ul>
   );
@@ -101,7 +102,7 @@ export function Flame(props: { kept: Kept; seconds: number }) {
   const t = kept.tree;
   const s = state.value;
   const [menu, setMenu] = useState<MenuAt | null>(null);
-  const coloring = useMemo(() => colorFunctions(t, s.color), [t, s.color]);
+  const coloring = useMemo(() => colorFrames(t, s.color), [t, s.color]);
   const significant = useMemo(() => (s.significant ? (t.significant ?? significance(t)) : null), [t, s.significant]);
   const zoomed = useMemo(() => follow(t, s.zoom), [t, s.zoom]);
   const selected = useMemo(() => (s.selected ? follow(t, s.selected) : { node: -1, whole: true }), [t, s.selected]);
@@ -125,7 +126,6 @@ export function Flame(props: { kept: Kept; seconds: number }) {
   const [entry, setEntry] = useState(-1);
   useEffect(() => (setKeptEntry(-1), setEntry(-1)), [coloring]);
   const shownEntry = entry >= 0 ? entry : keptEntry;
-  const alone = useMemo(() => (shownEntry >= 0 ? Uint8Array.from(coloring.entry, (e) => (e === shownEntry ? 1 : 0)) : null), [coloring, shownEntry]);
   const node = selected.node >= 0 ? selected.node : zoomed.node;
   const select = (n: number) => go({ selected: pathOf(t, n) }, false);
   useLayoutEffect(() => {
@@ -140,8 +140,8 @@ export function Flame(props: { kept: Kept; seconds: number }) {
           <FlamePanel
             tree={t}
             coloring={coloring}
-            marked={found && !alone ? found.functions : null}
-            alone={alone}
+            marked={found && shownEntry < 0 ? found.functions : null}
+            alone={shownEntry >= 0 ? shownEntry : undefined}
             func={pointed.value}
             significant={significant}
             zoom={zoomed.node}

@@ -6,6 +6,7 @@ import * as api from "../api/client.ts";
 import { visible } from "../flame/names.ts";
 import { type Matcher, writeSelector } from "../query/selector.ts";
 import * as format from "./format.ts";
+import { remembered } from "./remembered.ts";
 import { parsed, types } from "./store.ts";
 
 const QUALITY = "decima_quality:samples:count:::delta";
@@ -41,7 +42,7 @@ export function Lost(props: { samples: number; from: number; to: number }) {
     if (!q) return setLosses(null);
     const controller = new AbortController();
     const params: api.Params = [["q", q], ["from", api.at(from)], ["to", api.at(to)]];
-    api.json<{ rows: { name: string; self: number[] }[] }>("functions", params, controller.signal).then(
+    remembered<{ rows: { name: string; self: number[] }[] }>("functions", params, controller.signal).then(
       ({ rows }) => setLosses(lossesOf(rows)),
       (e: Error) => !controller.signal.aborted && setFailed(e.message),
     );

@@ -2,7 +2,7 @@
 // app/sandwich.tsx - one function between those that call it and those that it calls
 
 import { useEffect, useMemo, useState } from "preact/hooks";
-import { colorFunctions } from "../flame/color.ts";
+import { colorFrames } from "../flame/color.ts";
 import { visible } from "../flame/names.ts";
 import { FlamePanel } from "../flame/panel.tsx";
 import { functionNamed, nameOf } from "../flame/tree.ts";
@@ -20,7 +20,8 @@ export function Sandwich(props: { kept: Kept; seconds: number }) {
   const [failed, setFailed] = useState("");
   const func = useMemo(() => functionNamed(t.functions, s.sandwich), [t, s.sandwich]);
   // Of the whole, whose functions the sides share: so each has the colour that it has there.
-  const coloring = useMemo(() => colorFunctions(t, s.color), [t, s.color]);
+  // Both sides have the functions of the whole, and not its nodes.
+  const coloring = useMemo(() => colorFrames(t, s.color === "label" ? "binary" : s.color), [t, s.color]);
   useEffect(() => {
     let gone = false;
     const of = s.sandwich;

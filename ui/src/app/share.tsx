@@ -2,7 +2,7 @@
 // app/share.tsx - what leaves the page: files and links
 
 import * as api from "../api/client.ts";
-import { colorFunctions } from "../flame/color.ts";
+import { colorFrames } from "../flame/color.ts";
 import { plainRows } from "../flame/fold.ts";
 import { functionTotals } from "../flame/functions.ts";
 import type { Look } from "../flame/look.ts";
@@ -46,7 +46,7 @@ export function ExportMenu(props: { tree: Kept }) {
     const s = state.value;
     const found = matches.value?.of === props.tree.id && s.search ? matches.value.found.functions : null;
     const look: Look = {
-      theme: theme.value, colors: colorFunctions(t, s.color).of, changes: valueOf("changes"), marked: found, selected: -1,
+      theme: theme.value, coloring: colorFrames(t, s.color), changes: valueOf("changes"), marked: found, selected: -1,
       names: new Map(), significant: s.significant ? significance(t) : null, rows: plainRows(t), detail: s.detail,
     };
     try {

@@ -12,6 +12,7 @@ import { type Screen, type State, defaults, parse, screenOf, write } from "../ur
 import { type Arrangement, EndedToo, type Kept, TimedOut, trees } from "../worker/rpc.ts";
 import { parseSelector } from "../query/selector.ts";
 import { lost, watch } from "./connection.ts";
+import { forgetAnswers, remembered, sentTrees } from "./remembered.ts";
 import { preferred } from "./view.ts";
 
 /* ---- the address ---- */
@@ -102,7 +103,7 @@ export interface Asked<T> {
   error?: api.Problem;
   came?: number; // bytes so far
   isRead?: boolean; // all bytes are there, and are made a tree of
-  id?: string;
+  id?: string; // by which the server knows it
   again?: () => Promise<void>; // asks once more where it came from
 }
 
@@ -160,11 +161,11 @@ function latest<T>(target: { value: Asked<T> }, run: (signal: AbortSignal, id: s
     mine.signal.addEventListener("abort", () => void api.cancel(id));
     try {
       const value = await run(mine.signal, id);
-      if (controller === mine) target.value = { value, loading: false, since: 0, again: ask };
+      if (controller === mine) target.value = { value, loading: false, since: 0, id, again: ask };
     } catch (e) {
       if (controller !== mine) return;
       const stopped = mine.signal.aborted;
-      target.value = { value: target.value.value, loading: false, since: 0, error: stopped ? undefined : problemOf(e), again: ask };
+      target.value = { value: target.value.value, loading: false, since: 0, error: stopped ? undefined : problemOf(e), id, again: ask };
     } finally {
       if (controller === mine) controller = null;
     }
@@ -217,7 +218,7 @@ export function stepFor(seconds: number): number {
 
 function seriesOf(q: string, [from, to]: [number, number], sum: string, signal: AbortSignal): Promise<api.SeriesAnswer> {
   const step = stepFor((to - from) / 1000);
-  return api.series([["q", q], ["from", api.at(from)], ["to", api.at(to)], ["step", `${step}s`], ["sum_by", sum], ["top", MOST_LINES]], signal);
+  return remembered("series", [["q", q], ["from", api.at(from)], ["to", api.at(to)], ["step", `${step}s`], ["sum_by", sum], ["top", MOST_LINES]], signal);
 }
 
 const askSeries = latest(series, (signal) => seriesOf(selectorText.value, screen.value === "compare" ? around.value! : range.value!, screen.value === "compare" ? "" : state.value.sum.join(","), signal));
@@ -225,9 +226,13 @@ const askSeriesB = latest(seriesB, (signal) => seriesOf(state.value.b.q || selec
 
 const askTree = latest<Answer>(tree, async (signal, id) => {
   const { path, params, from, to } = treeQuestion(state.value);
-  const bytes = await api.bytes(path, params, { signal, id, came: (came) => (tree.value = { ...tree.value, came }) });
+  const question = `${path}?${api.query(params)}`;
+  const bytes = sentTrees.get(question) ?? (await api.bytes(path, params, { signal, id, came: (came) => (tree.value = { ...tree.value, came }) }));
   if (tree.value.id === id) tree.value = { ...tree.value, isRead: true };
+  // What cannot be read is asked for anew.
+  sentTrees.forget(question);
   const kept = await trees.ask<"decode">({ op: "decode", bytes });
+  sentTrees.keep(question, bytes, bytes.length);
   return { ...kept, from, to, origin: kept.id };
 });
 
@@ -454,6 +459,16 @@ export function run(): void {
   void loadTypes();
   if (series.value.error) void askSeries();
   if (tree.value.error) void tree.value.again?.();
+}
+
+/** The same where somebody wants it, and not what was answered before. */
+export function runAnew(): void {
+  const asked = [[tree, askTree], [series, askSeries], ...(screen.value === "compare" ? [[seriesB, askSeriesB] as const] : [])] as const;
+  const before = asked.map(([of]) => of.value.id);
+  forgetAnswers();
+  run();
+  // Fixed times have not moved.
+  if (selectorText.value && range.value) asked.forEach(([of, ask], i) => of.value.id === before[i] && void ask());
 }
 
 /** Of a question that had an answer before, which is better than none. */

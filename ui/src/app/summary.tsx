@@ -11,6 +11,7 @@ import * as format from "./format.ts";
 import { Lost } from "./lost.tsx";
 import { QualityFigures } from "./quality.tsx";
 import { ExportMenu, ShareMenu } from "./share.tsx";
+import { StoppedTargets } from "./stopped.tsx";
 import { type Answer, closerError, go, lookCloser, lookingCloser, panelRange, screen, selectorText, state } from "./store.ts";
 
 const MORE = 4;
@@ -64,6 +65,7 @@ export function Summary(props: { kept: Answer; drawn: Kept; seconds: number }) {
       {r && screen.value === "explore" && <span>{format.time(r[0], state.value.utc)} – {format.time(r[1], state.value.utc)}</span>}
       <SampleFigures tree={t} from={props.kept.from} to={props.kept.to} />
       <QualityFigures tree={t} />
+      {screen.value === "explore" && <StoppedTargets from={props.kept.from} to={props.kept.to} />}
       {(t.meta.filtered?.[0] ?? 0) !== 0 && <span>{format.value(t.meta.filtered![0], unit)} filtered out</span>}
       {t.trimmed.size > 0 && <Trimmed tree={t} />}
       {leftOut.length > 0 && (

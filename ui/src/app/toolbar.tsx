@@ -11,7 +11,7 @@ import { LabelsMenu } from "./labels.tsx";
 import { go, matches, screen, searchAgain, searchError, searchFailed, state } from "./store.ts";
 
 const panelNames: [Panel, string][] = [["flame", "Flame graph"], ["table", "Table"], ["both", "Both"], ["sandwich", "Callers & callees"]];
-export const colorNames: Record<string, string> = { binary: "binary", kind: "kind", file: "source folder", name: "function", self: "self weight", none: "one colour" };
+export const colorNames: Record<string, string> = { binary: "binary", kind: "kind", file: "source folder", name: "function", label: "label", self: "self weight", none: "one colour" };
 const detailNames = ["last part only", "no template arguments", "no arguments", "what fits", "whole"];
 
 /** How much of names is written, by steps. */

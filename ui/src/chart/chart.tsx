@@ -19,6 +19,7 @@ export interface ChartProps {
   selection: [number, number] | null;
   utc: boolean;
   isRate: boolean;
+  marks?: { at: number; text: string }[]; // moments (ms) that have a line of their own
   height?: number;
   testid?: string;
   onSelect: (range: [number, number] | null) => void;
@@ -70,6 +71,24 @@ function sideFor(c: CanvasRenderingContext2D, texts: string[] | null): number {
   const widest = Math.max(0, ...(texts ?? []).map((t) => c.measureText(t).width));
   c.restore();
   return Math.max(LEAST_SIDE, Math.ceil(widest) + 20);
+}
+
+/** A broken line from the top to the bottom at each moment. */
+function drawMarks(u: uPlot, marks: { at: number }[], color: string): void {
+  const { left, top, width, height } = u.bbox;
+  u.ctx.save();
+  u.ctx.strokeStyle = color;
+  u.ctx.lineWidth = devicePixelRatio || 1;
+  u.ctx.setLineDash([3 * u.ctx.lineWidth, 3 * u.ctx.lineWidth]);
+  u.ctx.beginPath();
+  for (const m of marks) {
+    const x = Math.round(u.valToPos(m.at / 1000, "x", true)) + 0.5;
+    if (x < left || x > left + width) continue;
+    u.ctx.moveTo(x, top);
+    u.ctx.lineTo(x, top + height);
+  }
+  u.ctx.stroke();
+  u.ctx.restore();
 }
 
 /** What stands where the cursor is, or on average where it is nowhere. */
@@ -151,6 +170,7 @@ export function Chart(props: ChartProps) {
           })),
         ],
         hooks: {
+          draw: [(plotted) => drawMarks(plotted, latest.current.marks ?? [], muted)],
           setCursor: [(plotted) => setCursor(plotted.cursor.idx == null ? null : Math.round(plotted.data[0][plotted.cursor.idx] * 1000))],
           setSelect: [
             (plotted) => {
@@ -176,6 +196,8 @@ export function Chart(props: ChartProps) {
       u.destroy();
     };
   }, [props.answer, isDark.value, props.utc]);
+
+  useEffect(() => plot.current?.redraw(false, false), [props.marks]);
 
   useEffect(() => {
     const u = plot.current;
@@ -248,12 +270,28 @@ interface LegendProps {
   onLabels: ChartProps["onLabels"];
 }
 
+type LegendOrder = "weight" | "name" | "last";
+const legendOrders: Record<LegendOrder, [text: string, before: (a: Series, b: Series) => number]> = {
+  weight: ["by weight", () => 0], // as they come
+  name: ["by name", (a, b) => nameOfSeries(a).localeCompare(nameOfSeries(b), undefined, { numeric: true })],
+  last: ["by the last value", (a, b) => (b.value.at(-1) ?? 0) - (a.value.at(-1) ?? 0)],
+};
+
 function SeriesLegend(props: LegendProps) {
   const { series, hidden, all } = props;
+  const [order, setOrder] = useState<LegendOrder>("weight");
   if (series.length === 1 && Object.keys(series[0].labels).length === 0) return null;
+  const lines = series.map((s, i) => ({ s, i })).sort((a, b) => legendOrders[order][1](a.s, b.s));
   return (
     <ul class="legend" data-testid="series-legend">
-      {series.map((s, i) => {
+      {series.length > 2 && (
+        <li>
+          <select data-testid="lines-order" aria-label="Order of the lines' names" value={order} onChange={(e) => setOrder(e.currentTarget.value as LegendOrder)}>
+            {Object.entries(legendOrders).map(([key, [text]]) => <option key={key} value={key}>{text}</option>)}
+          </select>
+        </li>
+      )}
+      {lines.map(({ s, i }) => {
         const name = nameOfSeries(s);
         const menu = (e: MouseEvent) => {
           e.preventDefault();

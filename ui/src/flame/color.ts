@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// flame/color.ts - what fills a frame: by binary, kind, file, name or change
+// flame/color.ts - what fills a frame: by binary, kind, file, name, label or change
 //
 // Twelve fills, of which the first are the furthest apart: what weighs most gets them first. Colour is never the only cue:
 // labels, gaps, the legend and the tooltip say the same.
 
-import { type Texts, type Tree, kindNames, nameOf, textAt, weightsOf } from "./tree.ts";
+import { Kind, type Texts, type Tree, kindNames, nameOf, textAt, weightsOf } from "./tree.ts";
 
 export const fills = [
   "#8fb4e3", "#f0b27a", "#8fcfa0", "#e79bb3", "#bda9e6", "#e6d37a",
@@ -15,8 +15,8 @@ export const fills = [
 const CATEGORIES = 12;
 const heatSteps = [0.1, 1, 5, 20];
 
-export type ColorBy = "binary" | "kind" | "file" | "name" | "self" | "none";
-export const colorModes: ColorBy[] = ["binary", "kind", "file", "name", "self", "none"];
+export type ColorBy = "binary" | "kind" | "file" | "name" | "label" | "self" | "none";
+export const colorModes: ColorBy[] = ["binary", "kind", "file", "name", "label", "self", "none"];
 
 /** From less to more in nine steps. The middle one of both is no change. */
 export const changePalettes: Record<string, { light: string[]; dark: string[] }> = {
@@ -37,11 +37,12 @@ export interface LegendEntry {
   weight: number;
 }
 
-/** For each function its fill, and what the fills mean, heaviest first. */
+/** For each function, or for each node, its fill; and what the fills mean, heaviest first. */
 export interface Coloring {
+  byNode: boolean;
   of: Uint8Array;
   legend: LegendEntry[];
-  entry: Uint32Array; // by function: its place in the legend
+  entry: Uint32Array; // its place in the legend
 }
 
 /** What each function is coloured by. Functions are many, their binaries and files few: each is read once. */
@@ -75,23 +76,50 @@ function colorBySelf(t: Tree, self: Float64Array): Coloring {
   const of = Uint8Array.from(self, (w) => CATEGORIES + step(w));
   const texts = heatSteps.map((s, i) => (i ? `${heatSteps[i - 1]} to ${s} % self` : `less than ${s} % self`));
   const legend = [...texts, `${heatSteps.at(-1)} % self and more`].map((text, i) => ({ text, fill: CATEGORIES + i, weight: 0 })).reverse();
-  return { of, legend, entry: Uint32Array.from(of, (fill) => legend.length - 1 - (fill - CATEGORIES)) };
+  return { byNode: false, of, legend, entry: Uint32Array.from(of, (fill) => legend.length - 1 - (fill - CATEGORIES)) };
 }
 
-export function colorFunctions(t: Tree, by: ColorBy): Coloring {
+/** Entries in order of weight, with the fills that are the furthest apart first. */
+function legendOf(weights: Map<string, number>): LegendEntry[] {
+  return [...weights].sort((a, b) => b[1] - a[1] || (a[0] < b[0] ? -1 : 1)).map(([text, weight], i) => ({ text, fill: i % CATEGORIES, weight }));
+}
+
+const NO_LABEL = "no label leads it";
+
+/** By the label that leads a node's stack, the outermost of some. Leaves first a frame is of several, and none leads. */
+function colorByLabel(t: Tree): Coloring {
+  const leads = new Int32Array(t.n).fill(-1); // by node: the function that stands for its label
+  const texts = new Map([[-1, NO_LABEL]]);
+  const weights = new Map([[NO_LABEL, 0]]);
+  for (let i = 1; i < t.n; i++) {
+    const above = leads[t.parent[i]];
+    const f = t.func[i];
+    leads[i] = above < 0 && (t.functions.flags[f] & 7) === Kind.label ? f : above;
+    if (!texts.has(leads[i])) texts.set(leads[i], nameOf(t.functions, f));
+    if (t.self[i]) weights.set(texts.get(leads[i])!, (weights.get(texts.get(leads[i])!) ?? 0) + t.self[i]);
+  }
+  for (const text of texts.values()) if (!weights.has(text)) weights.set(text, 0);
+  const legend = legendOf(weights);
+  const places = new Map(legend.map((e, i) => [e.text, i]));
+  const entry = Uint32Array.from(leads, (f) => places.get(texts.get(f)!)!);
+  return { byNode: true, of: Uint8Array.from(entry, (i) => legend[i].fill), legend, entry };
+}
+
+export function colorFrames(t: Tree, by: ColorBy): Coloring {
   const weights = new Map<string, number>();
   const texts: string[] = [];
   const self = t.weights ?? weightsOf(t);
   if (by === "self") return colorBySelf(t, self);
+  if (by === "label") return colorByLabel(t);
   const textOf = groupTexts(t, by);
   for (let f = 0; f < t.functions.n; f++) {
     texts[f] = textOf(f);
     weights.set(texts[f], (weights.get(texts[f]) ?? 0) + self[f]);
   }
-  const legend = [...weights].sort((a, b) => b[1] - a[1] || (a[0] < b[0] ? -1 : 1)).map(([text, weight], i) => ({ text, fill: i % CATEGORIES, weight }));
+  const legend = legendOf(weights);
   const places = new Map(legend.map((e, i) => [e.text, i]));
   const entry = Uint32Array.from(texts, (text) => places.get(text)!);
-  return { of: Uint8Array.from(entry, (i) => legend[i].fill), legend, entry };
+  return { byNode: false, of: Uint8Array.from(entry, (i) => legend[i].fill), legend, entry };
 }
 
 /** 0 to 8, 4 is neutral: by relative change of a node's total, in steps of the legend. */

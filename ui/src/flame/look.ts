@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // flame/look.ts - which colour a frame has, and what is written on it
 
-import { changePalettes, diffStep, fills } from "./color.ts";
+import { type Coloring, changePalettes, diffStep, fills } from "./color.ts";
 import type { Rows } from "./fold.ts";
 import type { Tree } from "./tree.ts";
 import { SMALL, TRIMMED } from "./view.ts";
@@ -20,10 +20,10 @@ export interface Theme {
 
 export interface Look {
   theme: Theme;
-  colors: Uint8Array; // by function: index into fills
+  coloring: Coloring;
   changes: string; // a diff's palette
   marked: Uint8Array | null; // by function: found by the search
-  alone?: Uint8Array | null; // by function: all else is as if not found
+  alone?: number; // of the legend: all else is as if not found
   func?: number; // whose frames are pointed out; -1: none's
   selected: number;
   names: Map<number, string>; // what has been read already
@@ -45,9 +45,11 @@ export function slotOf(t: Tree, node: number, look: Look): number {
   if (node === TRIMMED) return OUTSIDE;
   if (node === SMALL) return BLOCK;
   if (look.marked && node > 0) return look.marked[t.func[node]] ? FOUND : NOT_FOUND;
-  if (look.alone && node > 0 && !look.alone[t.func[node]]) return NOT_FOUND;
+  const { coloring } = look;
+  const at = coloring.byNode ? node : t.func[node];
+  if (look.alone !== undefined && node > 0 && coloring.entry[at] !== look.alone) return NOT_FOUND;
   if (t.b) return CHANGES + (look.significant && !look.significant[node] ? 4 : diffStep(t.total[node], t.b.total[node] * t.b.factor));
-  return node === 0 ? ROOT : look.colors[t.func[node]];
+  return node === 0 ? ROOT : coloring.of[at];
 }
 
 /** As #rrggbb; what is no colour's number is the ground. */

@@ -19,7 +19,7 @@ export interface PanelProps {
   tree: Tree;
   coloring: Coloring;
   marked: Uint8Array | null;
-  alone?: Uint8Array | null; // by function
+  alone?: number; // of the legend
   func?: number; // whose frames are pointed out
   significant: Uint8Array | null;
   zoom: number;
@@ -95,7 +95,7 @@ export function FlamePanel(props: PanelProps) {
   const panel: Panel = { ...size, row, flip };
   const look: Look = {
     theme: theme.value,
-    colors: props.coloring.of,
+    coloring: props.coloring,
     changes: valueOf("changes"),
     marked: props.marked,
     alone: props.alone,

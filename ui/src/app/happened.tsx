@@ -1,0 +1,80 @@
+// SPDX-License-Identifier: Apache-2.0
+// app/happened.tsx - below the lines: what happened in that time, and what it changed
+
+import { useEffect, useState } from "preact/hooks";
+import * as api from "../api/client.ts";
+import type { Matcher } from "../query/selector.ts";
+import { visible } from "../flame/names.ts";
+import * as format from "./format.ts";
+import { EVENT_TYPE, type Happening, OF, around, concerns, textOf } from "./events.ts";
+import { remembered } from "./remembered.ts";
+import { go, parsed, range, state, types } from "./store.ts";
+
+const MOST = 200;
+
+async function sent(matchers: Matcher[], from: number, to: number, signal: AbortSignal): Promise<Happening[]> {
+  const params: api.Params = [["q", `${EVENT_TYPE}{}`], ["from", api.at(from)], ["to", api.at(to)], ["step", "0"], ["sum_by", ["event", "text", ...OF].join(",")], ["top", MOST]];
+  const { series } = await remembered<api.SeriesAnswer>("series", params, signal);
+  return series.filter((s) => concerns(s.labels, matchers)).flatMap((s) => s.t_ms.map((at) => ({ at, text: textOf(s.labels) })));
+}
+
+async function servers(signal: AbortSignal): Promise<Happening[]> {
+  const { version, started, reloaded } = await remembered<{ version: string; started: string; reloaded?: string }>("status", [], signal);
+  return [
+    { at: Date.parse(started), text: `start · decima ${version} · this server` },
+    ...(reloaded ? [{ at: Date.parse(reloaded), text: "reload · configuration · this server" }] : []),
+  ];
+}
+
+/** The earliest first. isKnown: somebody has ever sent one. */
+export async function happenings(matchers: Matcher[], from: number, to: number, isKnown: boolean, signal: AbortSignal): Promise<Happening[]> {
+  const all = await Promise.all([isKnown ? sent(matchers, from, to, signal) : [], servers(signal)]);
+  return all.flat().filter((h) => h.at >= from && h.at < to).sort((a, b) => a.at - b.at);
+}
+
+/** Of the range; [] until they are known. */
+export function useHappenings(): { all: Happening[]; failed: string } {
+  const [all, setAll] = useState<Happening[]>([]);
+  const [failed, setFailed] = useState("");
+  const isKnown = (types.value.value ?? []).some((t) => t.type === EVENT_TYPE);
+  const matchers = "selector" in parsed.value ? parsed.value.selector.matchers : [];
+  const [from, to] = range.value ?? [0, 0];
+  useEffect(() => {
+    const controller = new AbortController();
+    setFailed("");
+    happenings(matchers, from, to, isKnown, controller.signal).then(setAll, (e: Error) => !controller.signal.aborted && setFailed(e.message));
+    return () => controller.abort();
+  }, [JSON.stringify(matchers), from, to, isKnown]);
+  return { all, failed };
+}
+
+/** A: before it, B: after it. */
+function compare(at: number): void {
+  const [from, to] = range.value!;
+  const { before, after } = around(at, from, to);
+  go({ from: String(before[0]), to: String(before[1]), sel: null, b: { q: state.value.q, from: String(after[0]), to: String(after[1]) }, zoom: "", selected: "" }, true, "compare");
+}
+
+export function Happened(props: { all: Happening[]; failed: string }) {
+  const { all, failed } = props;
+  if (failed) return <p class="muted" title={failed} data-testid="markers">what happened meanwhile is not known</p>;
+  if (!all.length) return null;
+  return (
+    <details class="dropdown plain happened" data-testid="markers">
+      <summary>{all.length === 1 ? "1 event" : `${format.count(all.length)} events`}</summary>
+      <div class="menu below left why">
+        <table class="list">
+          <tbody>
+            {all.map((h) => (
+              <tr key={`${h.at} ${h.text}`}>
+                <td>{format.time(h.at, state.value.utc)}</td>
+                <td class="wide">{visible(h.text)}</td>
+                <td><button class="link" onClick={() => compare(h.at)}>before and after</button></td>
+              </tr>
+            ))}
+          </tbody>
+        </table>
+      </div>
+    </details>
+  );
+}
