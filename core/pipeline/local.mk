@@ -16,6 +16,7 @@ core_pipeline_libpipeline_la_SOURCES = \
 	core/pipeline/rules.c core/pipeline/rules.h \
 	core/pipeline/scheduler.c core/pipeline/scheduler.h \
 	core/pipeline/spool.c core/pipeline/spool.h \
+	core/pipeline/spool_append.c core/pipeline/spool_feed.c core/pipeline/spool_private.h \
 	core/pipeline/spooler.c core/pipeline/spooler.h \
 	core/pipeline/writer.c core/pipeline/writer.h
 core_pipeline_libpipeline_la_CFLAGS = $(AM_CFLAGS) $(PCRE2_CFLAGS) $(NETTLE_CFLAGS)
