@@ -17,6 +17,7 @@
 #include "core/base/error.h"
 #include "core/base/mem.h"
 #include "core/batch/batch.h"
+#include "core/pipeline/destination_private.h"
 
 #define RESERVE_BYTES ((uint64_t)16 << 20)
 /* A write that is under way when its writer is to end gets this much more. */
@@ -25,40 +26,6 @@
 #define SPOOL_STOP_NS ((int64_t)5 * 1000000000)
 /* Before a destination with a spool: what it may still want to be given once more is on the disk. */
 #define BACKED_BYTES ((uint64_t)8 << 20)
-
-enum { N_METRICS = 12 };
-enum { TROUBLE_SPOOL, TROUBLE_OWN, N_TROUBLES };
-
-/* Of the queue that its writer pops. */
-struct limits {
-	enum queue_policy policy;
-	bool is_backed;
-	uint64_t reserve_bytes, max_bytes;
-};
-
-struct destination {
-	struct destination_env env;
-	char *name;
-	bool is_storage;
-	pthread_mutex_t mutex; /* of what follows, which the control thread alone changes */
-	struct limits limits;
-	struct route route;
-	struct spooler *spooler; /* NULL: none */
-	struct queue *meanwhile; /* where what is routed to it waits while it gets another; NULL: it does not */
-	struct queue *queue;   /* a reference; another is the writer's */
-	struct writer *writer; /* NULL: the plugin is away */
-	bool loses;	       /* and what comes does not wait for it */
-	bool is_used_up;       /* the queue was closed with its last writer */
-	_Atomic uint64_t n_profiles_filtered, n_rows_undecided;
-	struct stats_metric *metrics[N_METRICS]; /* [n_metrics] */
-	unsigned n_metrics;
-
-	pthread_mutex_t trouble_mutex; /* guards what follows; before it may be a writer's */
-	void (*trouble)(void *ctx, int code, const char *sentence);
-	void *trouble_ctx;
-	int trouble_code[N_TROUBLES];
-	char trouble_text[N_TROUBLES][256];
-};
 
 /* ---- routing: the router's thread ---- */
 
@@ -102,157 +69,6 @@ void destination__route(struct destination *d, struct dcm_batch *batch, struct a
 			    n_rows);
 	if (acknowledges)
 		ack__unref(ack__ref(ack), r);
-}
-
-/* ---- metrics ---- */
-
-/* Of the queue before its spool, where it has one, and its own: as if they were one. */
-static void add_queue(struct queue_view *to, const struct queue_view *before)
-{
-	to->bytes += before->bytes;
-	to->n_batches += before->n_batches;
-	to->n_popped += before->n_popped;
-	to->n_lost_batches += before->n_lost_batches;
-	to->n_lost_rows += before->n_lost_rows;
-	to->n_retries += before->n_retries;
-	to->n_in = before->n_in;
-	to->reserve_bytes = before->reserve_bytes;
-	to->max_bytes = before->max_bytes;
-	if (before->oldest_mono_ns && (!to->oldest_mono_ns || before->oldest_mono_ns < to->oldest_mono_ns))
-		to->oldest_mono_ns = before->oldest_mono_ns;
-}
-
-static struct queue_view counts_of(const struct destination *d)
-{
-	struct queue_view v;
-
-	queue__view(d->queue, &v);
-	if (d->spooler) {
-		struct spooler_view spooler;
-
-		spooler__view(d->spooler, &spooler);
-		add_queue(&v, &spooler.queue);
-	}
-	return v;
-}
-
-static double read_bytes(void *ctx)
-{
-	return (double)counts_of(ctx).bytes;
-}
-
-static double read_batches(void *ctx)
-{
-	struct queue_view v = counts_of(ctx);
-
-	return (double)(v.n_batches + v.n_popped);
-}
-
-static double read_oldest(void *ctx)
-{
-	const struct destination *d = ctx;
-	struct queue_view v = counts_of(d);
-
-	return v.oldest_mono_ns ? (double)(clock__mono(d->env.clock) - v.oldest_mono_ns) / 1e9 : 0;
-}
-
-static double read_written_batches(void *ctx)
-{
-	return (double)counts_of(ctx).n_out;
-}
-
-static double read_written_rows(void *ctx)
-{
-	return (double)counts_of(ctx).n_out_rows;
-}
-
-static double read_retries(void *ctx)
-{
-	return (double)counts_of(ctx).n_retries;
-}
-
-static double read_filtered(void *ctx)
-{
-	return (double)((struct destination *)ctx)->n_profiles_filtered;
-}
-
-static struct spool_view spool_of(const struct destination *d)
-{
-	struct spooler_view v;
-
-	spooler__view(d->spooler, &v);
-	return v.spool;
-}
-
-static double read_spool_bytes(void *ctx)
-{
-	return (double)spool_of(ctx).bytes;
-}
-
-static double read_spool_batches(void *ctx)
-{
-	return (double)spool_of(ctx).n_batches;
-}
-
-static double read_spool_oldest(void *ctx)
-{
-	const struct destination *d = ctx;
-	int64_t oldest = spool_of(d).oldest_real_ns;
-
-	return oldest ? (double)(clock__real(d->env.clock) - oldest) / 1e9 : 0;
-}
-
-static double read_set_aside(void *ctx)
-{
-	return (double)spool_of(ctx).n_aside;
-}
-
-static double read_undecided(void *ctx)
-{
-	return (double)((struct destination *)ctx)->n_rows_undecided;
-}
-
-/* They look at the queue without the mutex: whoever changes it takes them off first. */
-static void add_metrics(struct destination *d)
-{
-	const struct stats_def defs[] = {
-		{ STATS_GAUGE, "decima_queue_bytes",
-		  "Memory of the batches that wait or are being written.", NULL, read_bytes, d },
-		{ STATS_GAUGE, "decima_queue_batches", "Batches that wait or are being written.",
-		  NULL, read_batches, d },
-		{ STATS_GAUGE, "decima_queue_oldest_seconds",
-		  "How long the oldest of them has waited.", NULL, read_oldest, d },
-		{ STATS_COUNTER, "decima_written_batches_total", "Batches that were written.", NULL,
-		  read_written_batches, d },
-		{ STATS_COUNTER, "decima_written_rows_total", "Rows that were written.", NULL,
-		  read_written_rows, d },
-		{ STATS_COUNTER, "decima_write_retries_total",
-		  "Writes that were put off to a later try.", NULL, read_retries, d },
-		{ STATS_COUNTER, FILTERED_NAME, FILTERED_HELP, NULL, read_filtered, d },
-		{ STATS_COUNTER, UNDECIDED_NAME, UNDECIDED_HELP, NULL, read_undecided, d },
-		/* From here on, those of a spool. */
-		{ STATS_GAUGE, "decima_spool_bytes", "Bytes of the batches in the spool.", NULL,
-		  read_spool_bytes, d },
-		{ STATS_GAUGE, "decima_spool_batches",
-		  "Batches in the spool: the other side does not have them yet.", NULL,
-		  read_spool_batches, d },
-		{ STATS_GAUGE, "decima_spool_oldest_seconds",
-		  "How long the oldest of them has been there.", NULL, read_spool_oldest, d },
-		{ STATS_GAUGE, "decima_spool_set_aside_batches",
-		  "Refused batches in the spool's directory `aside`, to be looked at.", NULL,
-		  read_set_aside, d },
-	};
-	const struct stats_label label = { "instance", d->name };
-	const size_t n = sizeof(defs) / sizeof(defs[0]) - (d->spooler ? 0 : 4);
-
-	for (size_t i = 0; d->env.stats && i < n; i++)
-		d->metrics[d->n_metrics++] = stats__register(d->env.stats, &defs[i], &label, 1);
-}
-
-static void remove_metrics(struct destination *d)
-{
-	while (d->n_metrics > 0)
-		stats__unregister(d->env.stats, d->metrics[--d->n_metrics]);
 }
 
 /* ---- life ---- */
@@ -496,7 +312,7 @@ int destination__new(const struct destination_env *env, struct destination_confi
 		free_destination(d);
 		return r;
 	}
-	add_metrics(d);
+	destination__add_metrics(d);
 	*ret = d;
 	return 0;
 }
@@ -593,7 +409,7 @@ static int change_spooler(struct destination *d, const struct destination_config
 		queue__unref(waiting);
 		return error__nomem(err);
 	}
-	remove_metrics(d);
+	destination__remove_metrics(d);
 	end_spooler(d, waiting);
 	r = start_spooler(d, config, &fresh, err);
 	/* One without its spool keeps what it has as any other does. */
@@ -602,7 +418,7 @@ static int change_spooler(struct destination *d, const struct destination_config
 	if (make_own_queue(d, &limits, &own) < 0 && r == 0)
 		r = error__nomem(err);
 	go_on(d, fresh, own, &limits, waiting);
-	add_metrics(d);
+	destination__add_metrics(d);
 	queue__unref(waiting);
 	queue__unref(meanwhile);
 	return r;
@@ -628,7 +444,7 @@ int destination__connect(struct destination *d, struct destination_config *confi
 		queue__unref(queue);
 		return r;
 	}
-	remove_metrics(d);
+	destination__remove_metrics(d);
 	pthread_mutex_lock(&d->mutex);
 	if (queue != d->queue)
 		queue__move(d->queue, queue);
@@ -638,7 +454,7 @@ int destination__connect(struct destination *d, struct destination_config *confi
 	d->limits = own_limits(config);
 	d->is_used_up = d->loses = false;
 	pthread_mutex_unlock(&d->mutex);
-	add_metrics(d);
+	destination__add_metrics(d);
 	destination__set_route(d, &route);
 	return 0;
 }
@@ -674,14 +490,14 @@ static void leave_queue(struct destination *d)
 
 	if (make_own_queue(d, &d->limits, &fresh) < 0)
 		fresh = queue__ref(old); /* it will be closed: what comes is lost, and counted */
-	remove_metrics(d);
+	destination__remove_metrics(d);
 	pthread_mutex_lock(&d->mutex);
 	if (fresh != old && !d->spooler)
 		queue__move(old, fresh);
 	d->queue = fresh;
 	d->is_used_up = fresh == old;
 	pthread_mutex_unlock(&d->mutex);
-	add_metrics(d);
+	destination__add_metrics(d);
 	queue__orphan(old);
 	queue__unref(old);
 }
@@ -708,7 +524,7 @@ int destination__end(struct destination *d, int64_t deadline_mono_ns)
 {
 	int r = 0;
 
-	remove_metrics(d);
+	destination__remove_metrics(d);
 	if (d->spooler) {
 		spooler__stop(d->spooler, is_well, d, deadline_mono_ns);
 		/* What would be tried again and again until then can as well wait on the disk. */
@@ -753,7 +569,7 @@ void destination__look(struct destination *d, pipeline_view_fn fn, void *ctx)
 				   .n_profiles_filtered = d->n_profiles_filtered };
 
 	pthread_mutex_lock(&d->mutex);
-	queue = counts_of(d);
+	queue = destination__counts(d);
 	if (d->spooler) {
 		spooler__view(d->spooler, &spooler);
 		v.spooler = &spooler;
