@@ -35,6 +35,8 @@ static void drop(const struct dcm_host *host, const char *reason, uint64_t n)
 }
 
 static void set_state(const struct dcm_host *host, enum dcm_state state, const char *fmt, ...)
+	__attribute__((format(printf, 3, 4)));
+static void set_state(const struct dcm_host *host, enum dcm_state state, const char *fmt, ...)
 {
 	va_list ap;
 
