@@ -4,18 +4,22 @@
     recorded.py record UPSTREAM FILE   a proxy before http(s)://HOST:PORT or unix:/SOCKET that writes FILE when it ends
     recorded.py replay FILE            a server that answers as the file says
     recorded.py replay FILE PEM TOKEN  the same over TLS, with certificate and key of a file, for who says the token
+    recorded.py replay FILE "" TOKEN   for who says the token, without TLS
+    recorded.py replay FILE unix:/SOCKET   on a socket, which it makes
 
 Either prints its own HOST:PORT and serves until it is told to end (SIGTERM). Requests are for /JOB/PATH; the server that is
 recorded is asked for /PATH. FILE is JSON: a list of exchanges in the order in which they began, {"path", "status", "headers",
 "body", "ended"}; a body that came in pieces over time (a watch) is a list of them; status 0 is a question that was still open
-at the end. A path that was asked several times is answered in that order, and then as the last time. What had not ended when
-the record did stays open.
+at the end. A path that was asked several times is answered in that order, and then as the last time; of answers that follow each other
+and are the same the first is kept. What had not ended when the record did stays open, and so does a blocking
+query of Consul's behind an index that was told.
 """
 import http.client
 import http.server
 import json
 import signal
 import socket
+import socketserver
 import ssl
 import sys
 import threading
@@ -24,17 +28,19 @@ KEPT = ("content-type", "x-consul-index", "x-consul-effective-consistency")
 
 
 class Unix(http.client.HTTPConnection):
+    def __init__(self, path):
+        super().__init__("localhost", timeout=600)
+        self.path = path
+
     def connect(self):
         self.sock = socket.socket(socket.AF_UNIX)
-        self.sock.connect(self.host)
+        self.sock.connect(self.path)
 
 
 def upstream(where):
     scheme, rest = where.split(":", 1)
     if scheme == "unix":
-        c = Unix("localhost", timeout=600)
-        c.host = rest
-        return c
+        return Unix(rest)
     rest = rest.strip("/")
     if scheme == "https":
         return http.client.HTTPSConnection(rest, timeout=600, context=ssl._create_unverified_context())
@@ -109,9 +115,23 @@ class Recorder(Handler):
         self.piece(b"")
 
 
+def without_index(path):
+    """The path of a blocking query of Consul's without the index, and the index."""
+    rest, found, index = path.partition("&index=")
+    index, _, more = index.partition("&")
+    return (rest + "&" + more, index) if found else None
+
+
+def told(exchanges):
+    """What indices were told, for which question: who asks what is newer than one of them may have to wait."""
+    asked = [(without_index(e["path"]) or (e["path"], ""), e["headers"].get("x-consul-index")) for e in exchanges]
+    return {(path, index) for (path, _), index in asked if index}
+
+
 class Replayer(Handler):
     def do_GET(self):
-        if self.server.token and self.headers.get("Authorization") != "Bearer " + self.server.token:
+        told = (self.headers.get("Authorization", "").removeprefix("Bearer "), self.headers.get("X-Consul-Token"))
+        if self.server.token and self.server.token not in told:
             self.begin(401, {}, 0)
             return
         with self.server.lock:
@@ -120,6 +140,8 @@ class Replayer(Handler):
                 spent = turns["next"] >= len(turns["all"])
                 entry = turns["all"][min(turns["next"], len(turns["all"]) - 1)]
                 turns["next"] += 1
+        if turns is None and without_index(self.path) in self.server.told:
+            return self.stay()
         if turns is None:
             print("recorded: not in the record: " + self.path, file=sys.stderr, flush=True)
             entry = {"status": 404, "headers": {}, "body": "nobody asked this of the server that was recorded"}
@@ -142,10 +164,54 @@ class Server(http.server.ThreadingHTTPServer):
     daemon_threads = True
     request_queue_size = 64
 
+    def handle_error(self, request, client_address):
+        """Whoever asked may be gone before it is answered."""
+        if not isinstance(sys.exc_info()[1], ConnectionError):
+            super().handle_error(request, client_address)
+
+
+class UnixServer(Server):
+    address_family = socket.AF_UNIX
+
+    def server_bind(self):
+        socketserver.TCPServer.server_bind(self)
+        self.server_name, self.server_port = self.server_address, 0
+
+    def get_request(self):
+        return self.socket.accept()[0], ("a socket", 0)
+
+
+def ordered(v):
+    if isinstance(v, list):
+        return sorted(map(ordered, v), key=json.dumps)
+    return {k: ordered(v[k]) for k in sorted(v) if k != "Status"} if isinstance(v, dict) else v
+
+
+def essence(e):
+    """What two answers have in common that say the same: Docker's lists have no order, and say how long a container runs."""
+    try:
+        return dict(e, body=ordered(json.loads(e["body"])))
+    except (TypeError, ValueError):
+        return e
+
+
+def without_repeats(exchanges):
+    last, kept = {}, []
+    for e in exchanges:
+        now = essence(e)
+        if e["ended"] and now == last.get(e["path"]):
+            continue
+        last[e["path"]] = now
+        kept.append(e)
+    return kept
+
 
 def main():
     what, *rest = sys.argv[1:]
-    s = Server(("127.0.0.1", 0), Recorder if what == "record" else Replayer)
+    if rest[-1].startswith("unix:") and what == "replay":
+        s = UnixServer(rest.pop()[5:], Replayer)
+    else:
+        s = Server(("127.0.0.1", 0), Recorder if what == "record" else Replayer)
     s.lock = threading.Lock()
     if what == "record":
         s.upstream, file = rest
@@ -153,21 +219,23 @@ def main():
     else:
         s.turns = {}
         s.token = rest[2] if len(rest) > 1 else ""
-        if s.token:
+        if s.token and rest[1]:
             context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
             context.load_cert_chain(rest[1])
             s.socket = context.wrap_socket(s.socket, server_side=True)
-        for e in json.load(open(rest[0])):
+        exchanges = json.load(open(rest[0]))
+        s.told = told(exchanges)
+        for e in exchanges:
             s.turns.setdefault(e["path"], {"next": 0, "all": []})["all"].append(e)
     ended = threading.Event()
     signal.signal(signal.SIGTERM, lambda *a: ended.set())
     threading.Thread(target=s.serve_forever, daemon=True).start()
-    print("%s:%d" % s.server_address, flush=True)
+    print("%s:%d" % s.server_address if isinstance(s.server_address, tuple) else s.server_address, flush=True)
     while not ended.wait(0.2):
         pass
     if what == "record":
         with s.lock:
-            json.dump(s.exchanges, open(file, "w"), indent=0)
+            json.dump(without_repeats(s.exchanges), open(file, "w"), indent=0)
 
 
 main()

@@ -21,7 +21,8 @@ record = "%s/%s.record.json" % (here, name)
 proxy = subprocess.Popen([sys.executable, here + "/../../lib/recorded.py", "record", upstream, record], stdout=subprocess.PIPE, text=True)
 address = "http://" + proxy.stdout.readline().strip()
 with tempfile.TemporaryDirectory() as d:
-    ours = [dict(job_name=job, scrape_interval="1h", **config) for job, config in json.loads(jobs).items()]
+    nowhere = [{"target_label": "__address__", "replacement": "127.0.0.1:9"}]
+    ours = [dict(job_name=job, scrape_interval="1h", relabel_configs=nowhere, **config) for job, config in json.loads(jobs).items()]
     text = json.dumps({"scrape_configs": ours}).replace("@TCP@", address.replace("http:", "tcp:"))
     open(d + "/ours.yml", "w").write(text.replace("@SERVER@", address).replace("@HOSTPORT@", address[7:]))
     p = subprocess.Popen([decima, "run", "-c", d + "/ours.yml", "--listen", "unix:" + d + "/sock", "--data", d + "/data", "--plugin-path", plugins])
@@ -35,7 +36,8 @@ with tempfile.TemporaryDirectory() as d:
     p.wait()
     want = {}
     for job, config in json.loads(jobs).items():
-        text = json.dumps(config).replace("@SERVER@/" + job, upstream).replace("@HOSTPORT@", upstream.split("//")[-1])
+        text = json.dumps(config).replace("@TCP@/" + job, upstream.replace("unix:/", "unix:///"))
+        text = text.replace("@SERVER@/" + job, upstream).replace("@HOSTPORT@", upstream.split("//")[-1])
         open(d + "/theirs.yml", "w").write(text.replace('/%s"' % job, '"') if "path_prefix" in text else text)
         out = subprocess.run([discovered, d + "/theirs.yml"], stdout=subprocess.PIPE, text=True, check=True).stdout
         want[job] = [json.loads(line) for line in out.splitlines()]

@@ -14,6 +14,7 @@ import (
 	"fmt"
 	"log/slog"
 	"os"
+	"slices"
 	"sort"
 	"time"
 
@@ -60,18 +61,26 @@ func main() {
 	go m.Run()
 	fail(m.ApplyConfig(map[string]discovery.Configs{"job": j.Configs}))
 
-	var groups []*targetgroup.Group
+	lines := []string{}
 	quiet := time.Duration(*settle * float64(time.Second))
 	for timer := time.NewTimer(quiet); ; {
 		select {
 		case sets := <-m.SyncCh():
-			groups = sets["job"]
-			timer.Reset(quiet)
+			if now := labels(sets["job"]); !slices.Equal(now, lines) {
+				lines = now
+				timer.Reset(quiet)
+			}
 			continue
 		case <-timer.C:
 		}
 		break
 	}
+	for _, l := range lines {
+		fmt.Println(l)
+	}
+}
+
+func labels(groups []*targetgroup.Group) []string {
 	lines := []string{}
 	for _, g := range groups {
 		for _, t := range g.Targets {
@@ -93,7 +102,5 @@ func main() {
 		}
 	}
 	sort.Strings(lines)
-	for _, l := range lines {
-		fmt.Println(l)
-	}
+	return lines
 }
