@@ -200,8 +200,9 @@ import json, sys
 jobs, address = open(sys.argv[1]).read(), sys.argv[2]
 off = {p: {"enabled": False} for p in ("memory", "block", "mutex", "process_cpu")}
 text = json.dumps({"scrape_configs": [dict(job_name=job, scrape_interval="1h", profiling_config={"pprof_config": off},
-    # Targets that differ by what was found only are one, unless their labels say it.
-    relabel_configs=[{"action": "labelmap", "regex": "__(meta_.*)"}], **config) for job, config in json.loads(jobs).items()]})
+    # Targets that differ by what was found only are one, unless their labels say it. None of them is there: none is asked.
+    relabel_configs=[{"action": "labelmap", "regex": "__(meta_.*|address__)"}, {"target_label": "__address__", "replacement": "127.0.0.1:9"}],
+    **config) for job, config in json.loads(jobs).items()]})
 print(text.replace("@SERVER@", "http://" + address).replace("@HOSTPORT@", address).replace("@TCP@", "tcp://" + address))
 END
 cat >"$dir/judge.py" <<'END'
@@ -233,6 +234,8 @@ replay() {
 }
 data=$top_srcdir/tests/data/discovery
 replay kubernetes
+replay consul
+replay docker
 
 # Lists and watches that go wrong, each in its own way, until the second or third list is whole.
 python3 - "$dir" <<'END'

@@ -4,10 +4,15 @@
 # pprof_scrape_pure is all but the entry: unit tests, benches and fuzz targets link it.
 pprof_scrape_pure = \
 	plugins/input/pprof_scrape/arrival.c plugins/input/pprof_scrape/arrival.h \
+	plugins/input/pprof_scrape/consul.h \
+	plugins/input/pprof_scrape/consul_lists.c plugins/input/pprof_scrape/consul_lists.h \
+	plugins/input/pprof_scrape/consul_sd.c plugins/input/pprof_scrape/consul_watch.c \
 	plugins/input/pprof_scrape/delta.c plugins/input/pprof_scrape/delta.h \
 	plugins/input/pprof_scrape/discoveries.h \
 	plugins/input/pprof_scrape/discovery.c plugins/input/pprof_scrape/discovery.h \
 	plugins/input/pprof_scrape/dns_sd.c \
+	plugins/input/pprof_scrape/docker_lists.c plugins/input/pprof_scrape/docker_lists.h \
+	plugins/input/pprof_scrape/docker_sd.c \
 	plugins/input/pprof_scrape/file_sd.c \
 	plugins/input/pprof_scrape/groups.c plugins/input/pprof_scrape/groups.h \
 	plugins/input/pprof_scrape/http_sd.c \
