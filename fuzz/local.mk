@@ -58,6 +58,13 @@ fuzz_fuzz_kubernetes_sd_SOURCES = fuzz/fuzz_kubernetes_sd.c plugins/input/pprof_
 fuzz_fuzz_kubernetes_sd_CFLAGS = $(AM_CFLAGS) $(YAML_CFLAGS) $(JANSSON_CFLAGS)
 fuzz_fuzz_kubernetes_sd_LDADD = $(BASE_LA) $(YAML_LIBS) $(JANSSON_LIBS) $(FUZZ_LDFLAGS)
 
+fuzz_programs += fuzz/fuzz_discovered_lists
+fuzz_fuzz_discovered_lists_SOURCES = fuzz/fuzz_discovered_lists.c plugins/input/pprof_scrape/consul_lists.c \
+	plugins/input/pprof_scrape/docker_lists.c plugins/input/pprof_scrape/groups.c \
+	plugins/input/pprof_scrape/labelset.c $(FUZZ_MAIN)
+fuzz_fuzz_discovered_lists_CFLAGS = $(AM_CFLAGS) $(YAML_CFLAGS) $(JANSSON_CFLAGS)
+fuzz_fuzz_discovered_lists_LDADD = $(BASE_LA) $(YAML_LIBS) $(JANSSON_LIBS) $(FUZZ_LDFLAGS)
+
 fuzz_programs += fuzz/fuzz_pushed
 fuzz_fuzz_pushed_SOURCES = fuzz/fuzz_pushed.c $(FUZZ_MAIN) tests/unit/batch_judge.c tests/unit/batch_judge.h
 fuzz_fuzz_pushed_LDADD = $(CODEC_LA) $(FUZZ_LDFLAGS)

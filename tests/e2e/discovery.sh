@@ -221,15 +221,18 @@ as_there() {
 	endpoints
 	python3 "$dir/judge.py" "$dir/targets.json" "$data/$1.want.json" >"$dir/judged" 2>&1 && [ ! -s "$dir/judged" ]
 }
-# replay NAME
+# replay NAME [PEM TOKEN]
 replay() {
-	python3 "$top_srcdir/tests/lib/recorded.py" replay "$data/$1.record.json" >"$dir/replay.$1" 2>"$dir/replay.log" &
+	replayed=$1
+	shift
+	python3 "$top_srcdir/tests/lib/recorded.py" replay "$data/$replayed.record.json" "$@" >"$dir/replay.$replayed" 2>"$dir/replay.log" &
 	servers="$servers $!"
-	wait_for 20 test -s "$dir/replay.$1"
-	python3 "$dir/prepare.py" "$data/$1.jobs.json" "$(cat "$dir/replay.$1")" >"$dir/$1.yml"
-	daemon_start -c "$dir/$1.yml" || { not_ok "discovery.$1_starts" "$(tail -n 3 "$dir/log" | tr '\n' '|')"; return; }
-	wait_for 30 as_there "$1" && ok "discovery.$1" || not_ok "discovery.$1" "$(head -c 1000 "$dir/judged")"
-	if [ -s "$dir/replay.log" ]; then not_ok "discovery.$1_asks" "$(head -n 3 "$dir/replay.log")"; else ok "discovery.$1_asks"; fi
+	wait_for 20 test -s "$dir/replay.$replayed"
+	python3 "$dir/prepare.py" "$data/$replayed.jobs.json" "$(cat "$dir/replay.$replayed")" >"$dir/$replayed.yml"
+	daemon_start -c "$dir/$replayed.yml" || { not_ok "discovery.${replayed}_starts" "$(tail -n 3 "$dir/log" | tr '\n' '|')"; return; }
+	wait_for 30 as_there "$replayed" && ok "discovery.$replayed" || not_ok "discovery.$replayed" "$(head -c 1000 "$dir/judged")"
+	get /api/v1/config >"$dir/effective"
+	if [ -s "$dir/replay.log" ]; then not_ok "discovery.${replayed}_asks" "$(head -n 3 "$dir/replay.log")"; else ok "discovery.${replayed}_asks"; fi
 	daemon_stop
 }
 data=$top_srcdir/tests/data/discovery
@@ -278,6 +281,205 @@ for name, made in ("record", record), ("jobs", jobs), ("want", want):
 END
 data=$dir
 replay faults
+
+# What Consul answers and real ones do not, or not to everybody. A question is behind an index, or (None) at the beginning.
+cat >"$dir/made.py" <<'END'
+import json, sys
+def instance(id, **more):
+    return {"Node": {"Node": "n", "Address": "10.0.0.1"}, "Service": dict({"ID": id, "Service": "s", "Port": 1, "Address": "", "Tags": []}, **more), "Checks": []}
+def target(id, service="s", **more):
+    labels = {"address": "10.0.0.1", "node": "n", "dc": "d", "service": service, "service_id": id, "service_port": "1", "health": "passing", "tags": ",,"}
+    return dict({"__address__": "10.0.0.1:1"}, **{"__meta_consul_" + k: v for k, v in {**labels, **more}.items()})
+a, ab, whole = [instance("a")], [instance(i) for i in "ab"], [instance(i) for i in "abc"]
+# Of each: what is asked behind which index, and what it answers with which index.
+faults = {
+    "back": [(None, ab, 50), (50, a, 7), (None, whole, 8)],
+    "no_index": [(None, a, 0), (None, a, ""), (None, a, "x"), (None, whole, 5)],
+    "same": [(None, whole, 5), (5, [], 5)],
+    "unreadable": [(None, "no", 4), (None, whole, 5)],
+    "no_list": [(None, {}, 4), (None, whole, 5)],
+    "no_node": [(None, [{"Service": {}}], 4), (None, whole, 5)],
+    "refused": [(None, 403, 4), (None, whole, 5)],
+    "changed_badly": [(None, ab, 4), (4, {}, 6), (4, whole, 6)],
+}
+record, jobs, want = [], {}, {}
+def asked(job, what, index, body, told):
+    path = "/%s/v1/%s&stale=%s&wait=120000ms" % (job, what, "&index=%s" % index if index else "")
+    record.append({"path": path, "status": body if isinstance(body, int) else 200, "headers": {"x-consul-index": str(told)},
+                   "body": body if isinstance(body, str) else json.dumps(body), "ended": True})
+def job(name, token="the-token", **options):
+    jobs[name] = {"consul_sd_configs": [dict(server="@SERVER@/" + name, datacenter="d", refresh_interval="1s", token=token, **options)]}
+for name, steps in faults.items():
+    for index, body, told in steps:
+        asked(name, "health/service/s?dc=d", index, body, told)
+    job(name, services=["s"])
+    want[name] = [target(i) for i in "abc"]
+# Enterprise's
+asked("enterprise", "health/service/s?dc=d&ns=n%201&partition=p", None, [instance("a", Namespace="n 1", Partition="p")], 5)
+job("enterprise", services=["s"], namespace="n 1", partition="p")
+want["enterprise"] = [target("a", namespace="n 1", partition="p")]
+job("token", token="it-is-another", services=["s"])
+want["token"] = []
+# A service that has lost its tag, and a catalog that is none
+asked("untagged", "catalog/services?dc=d", None, [], 4)
+asked("untagged", "catalog/services?dc=d", None, {"s": ["x", "blue"], "t": ["blue"], "u": []}, 5)
+asked("untagged", "catalog/services?dc=d", 5, {"s": ["blue"], "t": []}, 6)
+for s in "st":
+    asked("untagged", "health/service/%s?dc=d&tag=blue" % s, None, a, 5)
+job("untagged", tags=["blue"])
+want["untagged"] = [target("a")]
+for name, made in ("record", record), ("jobs", jobs), ("want", want):
+    json.dump(made, open("%s/consul_faults.%s.json" % (sys.argv[1], name), "w"))
+END
+python3 "$dir/made.py" "$dir"
+replay consul_faults "" the-token
+while IFS=: read -r job sentence; do
+	expect "discovery.consul_$job" "job $job: consul_sd: $sentence" "$dir/log"
+done <<'END'
+no_index:health/service/s: the answer has no X-Consul-Index above 0
+unreadable:health/service/s: the answer is not JSON
+no_list:health/service/s: the answer is no list of instances
+no_node:health/service/s: instance 1 has no Node or no Service
+refused:health/service/s: answered with status 403
+token:health/service/s: answered with status 401
+untagged:catalog/services: the answer is no map of services
+END
+if grep -q 'the-token\|it-is-another' "$dir/effective"; then not_ok discovery.consul_masks "a token is shown"; else ok discovery.consul_masks; fi
+
+# ---- more services than are asked for at once: they take turns, and one that changes is seen ----
+cat >"$dir/many.py" <<'END'
+import http.server, json, re, socketserver, sys, threading, time
+lock, counts, index = threading.Condition(), {"open": 0, "most": 0}, {"s299": 5}
+class Handler(http.server.BaseHTTPRequestHandler):
+    protocol_version = "HTTP/1.1"
+    def log_message(self, *a):
+        pass
+    def answer(self, body, told):
+        text = json.dumps(body).encode()
+        self.send_response(200)
+        self.send_header("X-Consul-Index", str(told))
+        self.send_header("Content-Length", str(len(text)))
+        self.end_headers()
+        self.wfile.write(text)
+    def do_GET(self):
+        name = re.search("service/([^?]*)", self.path)
+        if self.path == "/most":
+            return self.answer(counts["most"], 0)
+        if self.path == "/change":
+            with lock:
+                index["s299"] = 6
+                lock.notify_all()
+            return self.answer("changed", 0)
+        behind, wait = re.search("index=([0-9]+)", self.path), int(re.search("wait=([0-9]+)ms", self.path)[1]) / 1000
+        with lock:
+            counts["open"] += bool(name)
+            counts["most"] = max(counts["most"], counts["open"])
+            if behind:
+                lock.wait_for(lambda: str(index.get(name and name[1], 5)) != behind[1], min(wait, 60))
+            told = index.get(name and name[1], 5)
+            counts["open"] -= bool(name)
+        if not name:
+            return self.answer({"s%03d" % i: [] for i in range(300)}, 5)
+        self.answer([{"Node": {"Node": "n", "Address": "127.0.0.1"}, "Service": {"ID": "%s-%d" % (name[1], i), "Service": name[1], "Port": 9}}
+                     for i in range(told - 4)], told)
+class Server(socketserver.ThreadingMixIn, http.server.HTTPServer):
+    daemon_threads = True
+    request_queue_size = 512
+s = Server(("127.0.0.1", 0), Handler)
+print(s.server_address[1], flush=True)
+s.serve_forever()
+END
+python3 "$dir/many.py" >"$dir/many.port" 2>"$dir/many.log" &
+many=$!
+servers="$servers $many"
+wait_for 20 test -s "$dir/many.port"
+port=$(cat "$dir/many.port")
+echo '{"many": {"consul_sd_configs": [{"server": "@HOSTPORT@", "datacenter": "d", "refresh_interval": "1s"}]}}' >"$dir/many.jobs.json"
+python3 "$dir/prepare.py" "$dir/many.jobs.json" "127.0.0.1:$port" >"$dir/many.yml"
+threads() { ls "/proc/$daemon/task" | wc -l; }
+if daemon_start -c "$dir/many.yml"; then
+	wait_for 30 finds many 300 && ok discovery.consul_many || not_ok discovery.consul_many "$(found many | grep -c .) of 300"
+	[ "$(threads)" -lt 40 ] && ok discovery.consul_many_threads || not_ok discovery.consul_many_threads "$(threads) threads"
+	curl -s "http://127.0.0.1:$port/change" >"$dir/changed"
+	wait_for 20 finds many 301 && ok discovery.consul_many_change || not_ok discovery.consul_many_change "$(found many | grep -c .) of 301"
+	most=$(curl -s "http://127.0.0.1:$port/most")
+	[ "$most" -gt 100 ] && [ "$most" -le 128 ] && ok discovery.consul_many_turns || not_ok discovery.consul_many_turns "$most at once"
+	# Consul that goes takes nothing along, and of 128 questions that fail not each is told.
+	kill "$many"
+	wait_for 30 says 'many: consul_sd: ' && ok discovery.consul_down || not_ok discovery.consul_down "$(get /api/v1/pipeline | head -c 300)"
+	sleep 3
+	finds many 301 && ok discovery.consul_down_keeps || not_ok discovery.consul_down_keeps "$(found many | grep -c .) of 301"
+	told=$(grep -c 'many: consul_sd: .*its targets stay' "$dir/log")
+	[ "$told" -ge 1 ] && [ "$told" -le 4 ] && ok discovery.consul_down_told || not_ok discovery.consul_down_told "$told sentences"
+	daemon_stop
+else
+	not_ok discovery.consul_many_starts "$(tail -n 3 "$dir/log" | tr '\n' '|')"
+fi
+
+# ---- a Docker daemon on a socket: of another version, with answers that are none, not there ----
+python3 - "$dir" <<'END'
+import json, sys
+d = sys.argv[1]
+def container(name, **more):
+    return dict({"Id": name, "Names": ["/" + name], "HostConfig": {"NetworkMode": "b"}, "Ports": [{"PrivatePort": 1, "Type": "tcp"}],
+                 "NetworkSettings": {"Networks": {"b": {"NetworkID": "x", "IPAddress": "10.0.0.1"}}}}, **more)
+whole = [container("a"), container("b"), {"Id": "removed", "Names": []}, container("c", HostConfig={"NetworkMode": "container:d"}, NetworkSettings={}, Ports=[]),
+         container("d", HostConfig={"NetworkMode": "container:c"}, NetworkSettings={"Networks": None})]
+nets = [{"Id": "x", "Name": "b", "Scope": "swarm", "Internal": False, "Ingress": True, "Labels": None}]
+version = {"ApiVersion": "1.41", "MinAPIVersion": "1.12"}
+# Of each: the versions' answers, which version is asked then, and the lists.
+made = {
+    "newer": ([{"ApiVersion": "1.60", "MinAPIVersion": "1.24"}], "v1.44", [whole], [nets]),
+    "newest": ([{"ApiVersion": "1.60", "MinAPIVersion": "1.52"}], "v1.52", [whole], [nets]),
+    "no_version": ([{}, {"ApiVersion": "2.1"}, version], "v1.41", [whole], [nets]),
+    "no_containers": ([version], "v1.41", [{}, whole], [nets]),
+    "no_networks": ([version], "v1.41", [whole], [{}, nets]),
+    "unreadable": ([version], "v1.41", ["no", whole], [nets]),
+    "bad_port": ([version], "v1.41", [[container("a", Ports=[{"PrivatePort": 70000, "Type": "tcp"}])], whole], [nets]),
+}
+record, jobs, want = [], {}, {}
+for job, (versions, asked, lists, networks) in made.items():
+    for path, bodies in ("version", versions), (asked + "/containers/json", lists), (asked + "/networks", networks):
+        for body in bodies:
+            record.append({"path": "/%s/%s" % (job, path), "status": 200, "headers": {}, "body": body if body == "no" else json.dumps(body), "ended": True})
+    jobs[job] = {"docker_sd_configs": [{"host": "@TCP@/" + job, "refresh_interval": "1s"}]}
+    want[job] = [dict({"__address__": "10.0.0.1:1"}, **{"__meta_docker_" + k: v for k, v in {
+        "container_id": n, "container_name": "/" + n, "container_network_mode": "b", "network_id": "x", "network_name": "b", "network_scope": "swarm",
+        "network_internal": "false", "network_ingress": "true", "network_ip": "10.0.0.1", "port_private": "1"}.items()}) for n in "ab"]
+for name, all in ("record", record), ("jobs", jobs), ("want", want):
+    json.dump(all, open("%s/docker_faults.%s.json" % (d, name), "w"))
+json.dump([dict(e, path=e["path"].removeprefix("/newer")) for e in record if e["path"].startswith("/newer/")], open(d + "/socket.record.json", "w"))
+END
+replay docker_faults
+while IFS=: read -r job sentence; do
+	expect "discovery.docker_$job" "$sentence" "$dir/log"
+done <<'END'
+no_version:/no_version/version: the answer has no ApiVersion 1.N
+no_containers:/no_containers/networks: the answer is no list of containers
+no_networks:/no_networks/networks: the answer is no list of networks
+unreadable:/unreadable/containers/json: the answer is not JSON
+bad_port:a port of container a is not a number of 0 to 65535
+END
+cat >"$dir/socket.yml" <<YAML
+scrape_configs:
+  - job_name: socket
+    scrape_interval: 1h
+    profiling_config: $profiles
+    docker_sd_configs: [ { host: "unix://$dir/docker.sock", refresh_interval: 1s, basic_auth: { username: u, password: p } } ]
+    relabel_configs: [ { action: labelmap, regex: "__(meta_docker_container_name)" }, { target_label: __address__, replacement: "127.0.0.1:9" } ]
+YAML
+if daemon_start -c "$dir/socket.yml"; then
+	wait_for 20 says "docker_sd: unix://$dir/docker.sock/version: " && ok discovery.docker_no_socket || not_ok discovery.docker_no_socket "$(tail -n 1 "$dir/log")"
+	python3 "$top_srcdir/tests/lib/recorded.py" replay "$dir/socket.record.json" "unix:$dir/docker.sock" >"$dir/replay.socket" 2>&1 &
+	socket=$!
+	servers="$servers $socket"
+	wait_for 20 finds socket 2 && ok discovery.docker_socket || not_ok discovery.docker_socket "$(tail -n 1 "$dir/log")"
+	kill "$socket"
+	wait_for 20 says 'docker_sd: unix:' && finds socket 2 && ok discovery.docker_down_keeps || not_ok discovery.docker_down_keeps "$(found socket)"
+	daemon_stop
+else
+	not_ok discovery.docker_socket_starts "$(tail -n 3 "$dir/log" | tr '\n' '|')"
+fi
 
 # ---- a kubeconfig: where, whom to trust and as whom, by text and by files beside it ----
 if ! openssl req -x509 -newkey rsa:2048 -nodes -days 2 -subj /CN=localhost -addext subjectAltName=IP:127.0.0.1 \

@@ -596,6 +596,13 @@ tests_unit_test_scrape_delta_SOURCES = tests/unit/test_scrape_delta.c \
 	plugins/input/pprof_scrape/delta.c plugins/input/pprof_scrape/delta.h $(FAILMALLOC)
 tests_unit_test_scrape_delta_LDFLAGS = $(AM_LDFLAGS) $(LDFLAGS_FAILMALLOC)
 tests_unit_test_scrape_delta_LDADD = $(BATCH_LA) $(UNIT_LIBS)
+unit_tests += tests/unit/test_scrape_lists
+tests_unit_test_scrape_lists_SOURCES = tests/unit/test_scrape_lists.c \
+	plugins/input/pprof_scrape/consul_lists.c plugins/input/pprof_scrape/docker_lists.c \
+	plugins/input/pprof_scrape/groups.c plugins/input/pprof_scrape/labelset.c $(FAILMALLOC)
+tests_unit_test_scrape_lists_CFLAGS = $(AM_CFLAGS) $(JANSSON_CFLAGS) $(YAML_CFLAGS)
+tests_unit_test_scrape_lists_LDFLAGS = $(AM_LDFLAGS) $(LDFLAGS_FAILMALLOC)
+tests_unit_test_scrape_lists_LDADD = $(UNIT_LIBS) $(BASE_LA) $(YAML_LIBS) $(JANSSON_LIBS)
 tests_unit_test_scrape_targets_SOURCES = tests/unit/test_scrape_targets.c $(pprof_scrape_pure) \
 	core/main/services.c core/main/services.h $(FAILMALLOC)
 tests_unit_test_scrape_targets_CFLAGS = $(AM_CFLAGS) $(JANSSON_CFLAGS) $(YAML_CFLAGS) $(CARES_CFLAGS)

@@ -330,48 +330,97 @@ static void identity_is_of_what_matters(void **state)
 	close_fixture(&f);
 }
 
+static const struct {
+	const char *yaml, *said;
+} said[] = {
+	{ "scrape_configs: []\n", "" },
+	{ "scrape_configs:\n- {}\n", "input pprof_scrape: scrape_configs[0]: job_name is "
+				     "missing; add \"job_name: ...\"" },
+	{ JOB "- job_name: api\n",
+	  "input pprof_scrape: scrape_configs: two jobs are called \"api\"; rename one" },
+	{ JOB "  metrics_path: /m\n  honor_labels: true\n  metric_relabel_configs: [ { a: "
+	      "b } ]\n",
+	  "input pprof_scrape: scrape_configs[0]: \"metrics_path\" has no meaning here, "
+	  "and is ignored\n"
+	  "input pprof_scrape: scrape_configs[0]: \"honor_labels\" has no meaning here, "
+	  "and is ignored\n"
+	  "input pprof_scrape: scrape_configs[0]: \"metric_relabel_configs\" has no "
+	  "meaning here, and is ignored" },
+	{ JOB "  scrape_intervall: 1s\n", "input pprof_scrape: scrape_configs[0]: unknown "
+					  "option \"scrape_intervall\"; did you mean "
+					  "\"scrape_interval\"?" },
+	{ JOB "  static_configs: [ { targets: ['http://a:1/x'] } ]\n",
+	  "input pprof_scrape: scrape_configs[0]: static_configs: \"http://a:1/x\" is not "
+	  "HOST:PORT; scheme: and "
+	  "profiling_config: say the rest of a URL" },
+	{ JOB "  static_configs: [ { targets: ['http://a:1/x'] } ]\n  relabel_configs: [ { "
+	      "target_label: x } ]\n",
+	  "" },
+	{ JOB "  file_sd_configs: [ { files: [ /a/*/b.json ] } ]\n",
+	  "input pprof_scrape: scrape_configs[0].file_sd_configs[0]: files: "
+	  "\"/a/*/b.json\" has a * elsewhere than "
+	  "once in its last part" },
+	{ JOB "  file_sd_configs: [ { files: [ /a/b ] } ]\n",
+	  "input pprof_scrape: scrape_configs[0].file_sd_configs[0]: files: \"/a/b\" does "
+	  "not end in .json, .yml or "
+	  ".yaml" },
+	{ JOB "  consul_sd_configs: [ {} ]\n  docker_sd_configs: [ { host: "
+	      "unix:///var/run/docker.sock } ]\n",
+	  "" },
+	{ JOB "  consul_sd_configs: [ { server: 'https://c/x', token: t, bearer_token: b, "
+	      "services: [ s ], tags: [ t ], node_meta: { k: v }, filter: f, health_filter: f, "
+	      "namespace: n, partition: p, datacenter: d, allow_stale: false, tag_separator: "
+	      ";, "
+	      "path_prefix: /p, scheme: https, refresh_interval: 2s } ]\n",
+	  "" },
+	{ JOB "  consul_sd_configs: [ { sevices: [ s ] } ]\n",
+	  "input pprof_scrape: scrape_configs[0].consul_sd_configs[0]: unknown option "
+	  "\"sevices\"; did you mean \"services\"?" },
+	{ JOB "  consul_sd_configs: [ { server: 'ftp://c' } ]\n",
+	  "input pprof_scrape: scrape_configs[0].consul_sd_configs[0]: server: \"ftp://c\" "
+	  "is none "
+	  "of HOST:PORT, http(s)://HOST:PORT/PATH and unix:///PATH" },
+	{ JOB "  consul_sd_configs: [ { server: ' ' } ]\n",
+	  "input pprof_scrape: scrape_configs[0].consul_sd_configs[0]: server: \" \" is "
+	  "none of "
+	  "HOST:PORT, http(s)://HOST:PORT/PATH and unix:///PATH" },
+	{ JOB "  consul_sd_configs: [ { token: t, authorization: { credentials: c } } ]\n",
+	  "input pprof_scrape: scrape_configs[0].consul_sd_configs[0]: token: authorization says "
+	  "as "
+	  "whom to ask, too; keep one of them" },
+	{ JOB "  consul_sd_configs: [ { username: u, basic_auth: { username: u } } ]\n",
+	  "input pprof_scrape: scrape_configs[0].consul_sd_configs[0]: username: "
+	  "basic_auth, "
+	  "authorization, bearer_token and oauth2 say as whom to ask, too; keep one of "
+	  "them" },
+	{ JOB "  docker_sd_configs: [ {} ]\n",
+	  "input pprof_scrape: scrape_configs[0].docker_sd_configs[0]: host is missing; "
+	  "add \"host: "
+	  "...\"" },
+	{ JOB "  docker_sd_configs: [ { host: 'npipe:////./pipe/docker' } ]\n",
+	  "input pprof_scrape: scrape_configs[0].docker_sd_configs[0]: host: "
+	  "\"npipe:////./pipe/docker\" is none of unix:///PATH, tcp://HOST:PORT, http:// "
+	  "and https:// "
+	  "with a host" },
+	{ JOB "  docker_sd_configs: [ { host: 'tcp://d:2375', port: 65536 } ]\n",
+	  "input pprof_scrape: scrape_configs[0].docker_sd_configs[0].port: 65536 is above "
+	  "the maximum "
+	  "of 65535" },
+	{ JOB "  docker_sd_configs: [ { host: 'https://d:2376/', filters: [ { nam: label } "
+	      "] } ]\n",
+	  "input pprof_scrape: scrape_configs[0].docker_sd_configs[0].filters[0]: name is "
+	  "missing; add "
+	  "\"name: ...\"\ninput pprof_scrape: "
+	  "scrape_configs[0].docker_sd_configs[0].filters[0]: "
+	  "unknown option \"nam\"; did you mean \"name\"?" },
+	{ JOB "  profiling_config: { pprof_config: { mine: { enabled: true } } }\n",
+	  "input pprof_scrape: scrape_configs[0]: profiling_config: pprof_config.mine "
+	  "needs a path, as "
+	  "\"/debug/pprof/mine\"" },
+};
+
 static void configurations_are_judged(void **state)
 {
-	static const struct {
-		const char *yaml, *said;
-	} said[] = {
-		{ "scrape_configs: []\n", "" },
-		{ "scrape_configs:\n- {}\n", "input pprof_scrape: scrape_configs[0]: job_name is "
-					     "missing; add \"job_name: ...\"" },
-		{ JOB "- job_name: api\n",
-		  "input pprof_scrape: scrape_configs: two jobs are called \"api\"; rename one" },
-		{ JOB "  metrics_path: /m\n  honor_labels: true\n  metric_relabel_configs: [ { a: "
-		      "b } ]\n",
-		  "input pprof_scrape: scrape_configs[0]: \"metrics_path\" has no meaning here, "
-		  "and is ignored\n"
-		  "input pprof_scrape: scrape_configs[0]: \"honor_labels\" has no meaning here, "
-		  "and is ignored\n"
-		  "input pprof_scrape: scrape_configs[0]: \"metric_relabel_configs\" has no "
-		  "meaning here, and is ignored" },
-		{ JOB "  scrape_intervall: 1s\n", "input pprof_scrape: scrape_configs[0]: unknown "
-						  "option \"scrape_intervall\"; did you mean "
-						  "\"scrape_interval\"?" },
-		{ JOB "  static_configs: [ { targets: ['http://a:1/x'] } ]\n",
-		  "input pprof_scrape: scrape_configs[0]: static_configs: \"http://a:1/x\" is not "
-		  "HOST:PORT; scheme: and "
-		  "profiling_config: say the rest of a URL" },
-		{ JOB "  static_configs: [ { targets: ['http://a:1/x'] } ]\n  relabel_configs: [ { "
-		      "target_label: x } ]\n",
-		  "" },
-		{ JOB "  file_sd_configs: [ { files: [ /a/*/b.json ] } ]\n",
-		  "input pprof_scrape: scrape_configs[0].file_sd_configs[0]: files: "
-		  "\"/a/*/b.json\" has a * elsewhere than "
-		  "once in its last part" },
-		{ JOB "  file_sd_configs: [ { files: [ /a/b ] } ]\n",
-		  "input pprof_scrape: scrape_configs[0].file_sd_configs[0]: files: \"/a/b\" does "
-		  "not end in .json, .yml or "
-		  ".yaml" },
-		{ JOB "  profiling_config: { pprof_config: { mine: { enabled: true } } }\n",
-		  "input pprof_scrape: scrape_configs[0]: profiling_config: pprof_config.mine "
-		  "needs a path, as "
-		  "\"/debug/pprof/mine\"" },
-	};
-
 	(void)state;
 	for (size_t i = 0; i < sizeof(said) / sizeof(*said); i++) {
 		struct fixture f;
