@@ -609,6 +609,13 @@ tests_unit_test_scrape_targets_CFLAGS = $(AM_CFLAGS) $(JANSSON_CFLAGS) $(YAML_CF
 tests_unit_test_scrape_targets_LDFLAGS = $(AM_LDFLAGS) $(LDFLAGS_FAILMALLOC)
 tests_unit_test_scrape_targets_LDADD = $(API_LA) $(BROKER_LA) $(UNIT_LIBS) $(YAML_LIBS) $(JANSSON_LIBS) $(CARES_LIBS) $(NETTLE_LIBS)
 
+unit_tests += tests/unit/test_scrape_labels
+tests_unit_test_scrape_labels_SOURCES = tests/unit/test_scrape_labels.c tests/unit/random.h \
+	plugins/input/pprof_scrape/labels.c plugins/input/pprof_scrape/labels.h \
+	plugins/input/pprof_scrape/texts.c plugins/input/pprof_scrape/texts.h $(FAILMALLOC)
+tests_unit_test_scrape_labels_LDFLAGS = $(AM_LDFLAGS) $(LDFLAGS_FAILMALLOC)
+tests_unit_test_scrape_labels_LDADD = $(BASE_LA) $(UNIT_LIBS)
+
 unit_tests += tests/unit/test_diff
 tests_unit_test_diff_SOURCES = tests/unit/test_diff.c $(GRAPH_SAMPLE)
 tests_unit_test_diff_CPPFLAGS = $(decima_CPPFLAGS)

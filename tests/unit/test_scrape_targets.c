@@ -28,6 +28,7 @@ struct fixture {
 	struct dcm_rules *rules;
 	struct profile_plan plans[PROFILES_MAX];
 	uint32_t n_plans;
+	struct texts texts;
 };
 
 /* The whole of what is wrong with the file: "" when nothing is. */
@@ -67,6 +68,8 @@ static void open_fixture(struct fixture *f)
 
 static void close_fixture(struct fixture *f)
 {
+	assert_int_equal(f->texts.n, 0); /* all of them were given back */
+	texts__fini(&f->texts);
 	if (f->rules)
 		f->host->rules_free(f->rules);
 	tree__free(f->tree);
@@ -76,33 +79,49 @@ static void close_fixture(struct fixture *f)
 	services__fini(&f->services);
 }
 
+/* As target__new(). */
 static int make(struct fixture *f, const char *profile, const struct dcm_label_text *labels,
 		uint32_t n, struct target **ret, struct dcm_error *err)
 {
 	struct target_source from = { .host = f->host,
+				      .texts = &f->texts,
 				      .options = f->job,
 				      .rules = f->rules,
 				      .interval_ns = job_options__interval_ns(f->options, f->job),
-				      .timeout_ns = job_options__timeout_ns(f->options, f->job),
-				      .labels = labels,
-				      .n_labels = n };
+				      .timeout_ns = job_options__timeout_ns(f->options, f->job) };
+	struct labels *found;
+	int r = -ENOMEM;
 
 	for (uint32_t i = 0; i < f->n_plans; i++)
 		if (strcmp(f->plans[i].name, profile) == 0)
 			from.plan = &f->plans[i];
 	assert_non_null(from.plan);
-	return target__new(&from, ret, err);
+	from.defaults = target__defaults(&from);
+	found = labels__new(&f->texts, labels, n);
+	if (from.defaults && found)
+		r = target__new(&from, found, ret, err);
+	labels__release(from.defaults);
+	labels__release(found);
+	return r;
 }
 
-static const char *labels_text(const struct labels *l)
+static const char *labels_text(const struct dcm_label_text *v, uint32_t n)
 {
 	static char text[2000];
 
 	text[0] = '\0';
-	for (uint32_t i = 0; i < l->n; i++)
+	for (uint32_t i = 0; i < n; i++)
 		snprintf(text + strlen(text), sizeof(text) - strlen(text), "%s%.*s=%.*s",
-			 i ? " " : "", STR_ARG(l->v[i].name), STR_ARG(l->v[i].value));
+			 i ? " " : "", STR_ARG(v[i].name), STR_ARG(v[i].value));
 	return text;
+}
+
+static const char *target_text(const struct target *t)
+{
+	struct dcm_label_text v[16];
+
+	assert_true(t->labels->n <= 16);
+	return labels_text(v, labels__view(t->labels, NULL, v));
 }
 
 /* ---- addresses and labels ---- */
@@ -163,7 +182,7 @@ static void targets_are_asked_where_they_say(void **state)
 	(void)state;
 	for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++) {
 		const struct target_case *c = &cases[i];
-		CLEANUP(target__freep) struct target *t = NULL;
+		struct target *t = NULL;
 		struct dcm_label_text labels[3];
 		struct dcm_error err = DCM_ERROR_INIT;
 		struct fixture f;
@@ -174,11 +193,12 @@ static void targets_are_asked_where_they_say(void **state)
 		assert_string_equal(load(&f, c->yaml), "");
 		if (make(&f, c->profile, labels, 3, &t, &err) < 0)
 			fail_msg("%zu: %s", i, err.text);
-		assert_int_equal(t->is_dropped, !c->url);
+		assert_int_equal(!t, !c->url);
 		if (c->url) {
-			assert_string_equal(t->url.p, c->url);
-			assert_string_equal(labels_text(&t->labels), c->labels);
+			assert_string_equal(t->url->p, c->url);
+			assert_string_equal(target_text(t), c->labels);
 		}
+		target__free(t);
 		close_fixture(&f);
 	}
 }
@@ -243,7 +263,7 @@ static void turns_are_spread_and_stay(void **state)
 
 		label.value.n = (uint32_t)snprintf(address, sizeof(address), "10.0.%u.%u:6060",
 						   i / 256, i % 256);
-		assert_int_equal(make(&f, "block", &label, 1, &t, NULL), 0);
+		assert_int_equal(make(&f, "block", &label, 1, &t, NULL), 1);
 		next = target__next_ns(t, now);
 		again = target__next_ns(t, next);
 		assert_true(next > now && next - now <= t->interval_ns);
@@ -271,7 +291,7 @@ static void failing_memory_is_survived(void **state)
 		int r = make(&f, "block", &address, 1, &t, &err);
 
 		failmalloc__disarm();
-		assert_true(r == 0 ? t != NULL : (r == -ENOMEM && !t));
+		assert_true(r == 1 ? t != NULL : (r == -ENOMEM && !t));
 		target__free(t);
 	}
 	close_fixture(&f);
@@ -314,19 +334,20 @@ static void identity_is_of_what_matters(void **state)
 						 { STR("x"), STR("1") },
 						 { STR("y"), STR("2") },
 						 { STR("__scrape_interval__"), STR("20s") } };
-	CLEANUP(target__freep) struct target *a = NULL;
-	CLEANUP(target__freep) struct target *b = NULL;
-	CLEANUP(target__freep) struct target *c = NULL;
+	struct target *a = NULL, *b = NULL, *c = NULL;
 	struct fixture f;
 
 	(void)state;
 	open_fixture(&f);
 	load(&f, JOB);
-	assert_int_equal(make(&f, "block", one, 4, &a, NULL), 0);
-	assert_int_equal(make(&f, "block", other, 3, &b, NULL), 0);
-	assert_int_equal(make(&f, "block", slower, 4, &c, NULL), 0);
+	assert_int_equal(make(&f, "block", one, 4, &a, NULL), 1);
+	assert_int_equal(make(&f, "block", other, 3, &b, NULL), 1);
+	assert_int_equal(make(&f, "block", slower, 4, &c, NULL), 1);
 	assert_memory_equal(&a->identity, &b->identity, sizeof(a->identity));
 	assert_memory_not_equal(&a->identity, &c->identity, sizeof(a->identity));
+	target__free(a);
+	target__free(b);
+	target__free(c);
 	close_fixture(&f);
 }
 
@@ -496,7 +517,7 @@ static void groups_are_read(void **state)
 
 		for (size_t k = 0; r == 0 && k < g.v.n; k++)
 			snprintf(text + strlen(text), sizeof(text) - strlen(text), "%s;",
-				 labels_text(&g.v.v[k]));
+				 labels_text(g.v.v[k].v, g.v.v[k].n));
 		if (r == 0)
 			assert_string_equal(text, groups[i].said);
 		else if (!strstr(err.text, groups[i].said))

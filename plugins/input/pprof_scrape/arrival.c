@@ -32,20 +32,23 @@ static int decode(struct arrival *a, struct dcm_batch **ret, struct dcm_error *e
 {
 	struct target *t = a->target;
 	const struct dcm_host *host = t->job->host;
+	struct dcm_label_text *labels = mem__zalloc(t->labels->n + 1, sizeof(*labels));
 	struct dcm_decode how = {
 		.size = sizeof(how),
 		.format = "pprof",
-		.name = t->name,
-		.labels = t->labels.v,
-		.n_labels = t->labels.n,
+		.name = text__str(t->name),
+		.labels = labels,
+		.n_labels = t->labels->n,
 		.time_ns = t->asked_real_ns,
 		.max_bytes = job_options__max_bytes(t->job->options),
 	};
 	int r;
 
-	if (a->n == 0)
-		return error__set(err, -EINVAL, "the answer is empty; is it a profile's address?");
+	if (!labels)
+		return error__nomem(err);
+	labels__view(t->labels, NULL, labels);
 	r = host->decode_as(host, &how, a->data, a->n, ret, err);
+	free(labels);
 	if (r < 0 && r != -ENOMEM && a->content_type[0] &&
 	    !memmem(a->content_type, strlen(a->content_type), "octet-stream", 12)) {
 		struct dcm_error why = *err;

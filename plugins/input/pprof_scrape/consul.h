@@ -51,6 +51,7 @@ struct consul_watch {
 	struct consul_watch *next_waiting;
 	struct loop_timer again;
 	struct source source; /* of a service */
+	size_t n_bytes;	      /* of what was found there, when it was found: what is kept is less */
 	char name[];	      /* likewise; "" of the others */
 };
 

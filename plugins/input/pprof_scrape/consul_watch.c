@@ -168,7 +168,7 @@ static void watch_free(struct consul_watch *w)
 	if (w->query)
 		close_one(w);
 	fail_no_more(w);
-	c->n_bytes -= w->source.found.arena.total_bytes;
+	c->n_bytes -= w->n_bytes;
 	discovery__lost(c->d, &w->source);
 	free(w);
 }
@@ -318,12 +318,13 @@ static bool take_service(struct consul_watch *w, const json_t *list)
 	struct dcm_error err = DCM_ERROR_INIT;
 	struct groups found = { 0 };
 	int r = consul_lists__build(&service, list, &found, &err);
-	size_t n_rest = c->n_bytes - w->source.found.arena.total_bytes;
+	const size_t n_rest = c->n_bytes - w->n_bytes;
 
 	if (r == 0 && found.arena.total_bytes > MAX_BYTES - n_rest)
 		r = -E2BIG;
 	if (r == 0) {
-		c->n_bytes = n_rest + found.arena.total_bytes;
+		w->n_bytes = found.arena.total_bytes;
+		c->n_bytes = n_rest + w->n_bytes;
 		discovery__found(c->d, &w->source, &found);
 		return true;
 	}

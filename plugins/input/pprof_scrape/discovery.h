@@ -16,6 +16,7 @@
 
 #include "plugins/input/pprof_scrape/discoveries.h"
 #include "plugins/input/pprof_scrape/groups.h"
+#include "plugins/input/pprof_scrape/labels.h"
 
 struct job;
 struct discovery;
@@ -23,7 +24,7 @@ struct discovery;
 /* What one discovery found in one place; part of what is its owner's, zeroed at first. */
 struct source {
 	struct source *prev, *next; /* of the job's; NULL: it has none */
-	struct groups found;
+	VEC(struct labels *) found; /* of each target */
 };
 
 struct discovery_kind {

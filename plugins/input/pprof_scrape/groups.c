@@ -24,7 +24,7 @@ void groups__fini(struct groups *g)
 
 int groups__add(struct groups *g, struct dcm_str address, const struct dcm_label_text *labels, uint32_t n)
 {
-	struct labels l = { .n = n + 1 };
+	struct group_labels l = { .n = n + 1 };
 
 	if (n >= GROUPS_MAX_ENTRIES - g->n_entries)
 		return -E2BIG;
@@ -40,7 +40,7 @@ int groups__add(struct groups *g, struct dcm_str address, const struct dcm_label
 	return vec__push(&g->v, l) ? 0 : -ENOMEM;
 }
 
-/* The first of a name counts (target.h), so that it stands before what a group says itself. */
+/* The first of a name counts, so that it stands before what a group says itself. */
 int groups__label_all(struct groups *g, struct dcm_str name, struct dcm_str value)
 {
 	struct dcm_label_text label = { arena__str(&g->arena, name), arena__str(&g->arena, value) };
@@ -51,7 +51,7 @@ int groups__label_all(struct groups *g, struct dcm_str name, struct dcm_str valu
 		return -E2BIG;
 	g->n_entries += (uint32_t)g->v.n;
 	for (size_t i = 0; i < g->v.n; i++) {
-		struct labels *l = &g->v.v[i];
+		struct group_labels *l = &g->v.v[i];
 		struct dcm_label_text *v = arena__zalloc(&g->arena, l->n + 1, sizeof(*v));
 
 		if (!v)

@@ -14,7 +14,6 @@
 
 #include "core/base/arena.h"
 #include "core/base/vec.h"
-#include "plugins/input/pprof_scrape/target.h"
 
 enum {
 	GROUPS_MAX_BYTES = 64 << 20,
@@ -22,11 +21,19 @@ enum {
 	GROUPS_MAX_ENTRIES = 4 << 20, /* labels of all targets of one source together: 128 MiB */
 };
 
-/* Sets of labels, one for each target, with __address__ among them. Texts are in the arena. */
+struct group_labels {
+	struct dcm_label_text *v; /* [n] */
+	uint32_t n;
+};
+
+/*
+ * Labels of one target after the other, with __address__ among them, the first of a name counting.
+ * Texts are in the arena. While they are looked for only: what is known then is in labels.h.
+ */
 struct groups {
 	struct arena arena;
 	uint32_t n_entries;
-	VEC(struct labels) v;
+	VEC(struct group_labels) v;
 };
 void groups__fini(struct groups *g);
 

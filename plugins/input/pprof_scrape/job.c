@@ -2,23 +2,21 @@
 /*
  * plugins/input/pprof_scrape/job.c - one scrape configuration at work: what was found, what is asked
  *
- * Discoveries may change many times a second; targets are made anew from all that was found at most
- * every five seconds (as Prometheus does), and at once after a quiet time. Old and new ones are told
- * apart by their identity, through an index over the old.
+ * Discoveries may change many times a second; targets are made anew from all that was found (sync.h)
+ * at most every five seconds (as Prometheus does), and at once after a quiet time.
  */
 #include "plugins/input/pprof_scrape/job.h"
 
 #include <errno.h>
-#include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "core/base/error.h"
-#include "core/base/hash.h"
 #include "core/base/mem.h"
 #include "core/base/str.h"
 #include "plugins/input/pprof_scrape/scrape.h"
+#include "plugins/input/pprof_scrape/sync.h"
 
 #define DISCOVERY_KIND(kind, key, doc)	  &kind,
 #define DISCOVERY_OPTIONS(kind, key, doc) &kind##__table,
@@ -26,181 +24,48 @@
 #define SYNC_NS	      ((int64_t)5000000000)
 #define SYNC_DELAY_NS ((int64_t)10000000)
 
-/* ---- targets from what was found ---- */
+/* ---- targets ---- */
 
-/* What a sync makes, before it takes the place of what was. */
-struct sync {
-	struct job *j;
-	VEC(struct target *) targets, dropped;
-	struct hindex index; /* of `targets` by identity */
-	uint64_t n_found;    /* of which some profile is asked */
-	char trouble[sizeof(((struct job *)0)->trouble)];
-};
-
-static uint32_t find(const struct hindex *index, struct target *const *v, const struct dcm_hash *identity)
+struct target_source job__source_of(struct job *j, uint32_t plan)
 {
-	uint32_t row, at = hindex__first(index, identity->lo, &row);
-
-	while (row != HINDEX_NONE && memcmp(&v[row]->identity, identity, sizeof(*identity)) != 0)
-		at = hindex__next(index, identity->lo, at, &row);
-	return row;
-}
-
-/* Takes the target. One that is there already is not needed twice. */
-static int keep(struct sync *s, struct target *t)
-{
-	if (t->is_dropped) {
-		if (vec__push(&s->dropped, t))
-			return 0;
-	} else if (find(&s->index, s->targets.v, &t->identity) != HINDEX_NONE) {
-		target__free(t);
-		return 0;
-	} else if (vec__reserve(&s->targets, 1) &&
-		   hindex__insert(&s->index, t->identity.lo, (uint32_t)s->targets.n) == 0) {
-		s->targets.v[s->targets.n++] = t;
-		return 0;
-	}
-	target__free(t);
-	return -ENOMEM;
-}
-
-static int make(struct sync *s, const struct labels *found, const struct profile_plan *plan)
-{
-	struct job *j = s->j;
-	struct target_source from = {
+	return (struct target_source){
 		.host = j->host,
 		.job = j,
+		.texts = j->texts,
 		.options = j->options,
-		.plan = plan,
+		.plan = &j->plans[plan],
 		.rules = j->rules,
 		.interval_ns = j->interval_ns,
 		.timeout_ns = j->timeout_ns,
-		.labels = found->v,
-		.n_labels = found->n,
+		.defaults = j->defaults[plan],
 	};
-	struct dcm_error err = DCM_ERROR_INIT;
-	struct target *t = NULL;
-	int r = target__new(&from, &t, &err);
-
-	if (r == 0)
-		return keep(s, t);
-	if (r != -ENOMEM && !s->trouble[0])
-		snprintf(s->trouble, sizeof(s->trouble), "%.300s", err.text);
-	return r == -ENOMEM ? r : 0;
 }
 
-static int make_all(struct sync *s)
-{
-	struct job *j = s->j;
-	int r = 0;
-
-	for (const struct source *from = j->sources.next; from != &j->sources; from = from->next)
-		for (size_t k = 0; k < from->found.v.n; k++) {
-			size_t before = s->targets.n;
-
-			for (uint32_t p = 0; p < j->n_plans && r == 0; p++)
-				r = make(s, &from->found.v.v[k], &j->plans[p]);
-			s->n_found += s->targets.n > before;
-		}
-	return r;
-}
-
-/* Of a target that is asked already the new one, which may have been found otherwise, goes on with it. */
-static void keep_old(struct sync *s)
-{
-	struct job *j = s->j;
-	size_t n = 0;
-
-	for (size_t i = 0; i < j->targets.n; i++) {
-		struct target *old = j->targets.v[i];
-		uint32_t row = find(&s->index, s->targets.v, &old->identity);
-
-		if (row == HINDEX_NONE) {
-			j->targets.v[n++] = old; /* to be stopped */
-			continue;
-		}
-		scrape__take_over(s->targets.v[row], old);
-		target__free(old);
-	}
-	j->targets.n = n;
-}
-
-static void stop_target(struct target *t)
+void job__stop_target(struct target *t)
 {
 	t->job->meters->n_delta_bytes -= delta__bytes(&t->delta);
 	scrape__stop(t);
 	target__free(t);
 }
 
-/* The new lists take the place of the old ones; what is not in them any more ends. */
-static void change_over(struct sync *s)
+void job__free_dropped(struct job *j)
 {
-	struct job *j = s->j;
-	__typeof__(j->targets) gone;
-	__typeof__(j->dropped) old_dropped = j->dropped;
-
-	pthread_mutex_lock(&j->lock);
-	keep_old(s);
-	gone = j->targets;
-	j->targets.v = s->targets.v;
-	j->targets.n = s->targets.n;
-	j->targets.cap = s->targets.cap;
-	j->dropped.v = s->dropped.v;
-	j->dropped.n = s->dropped.n;
-	j->dropped.cap = s->dropped.cap;
-	memcpy(j->trouble, s->trouble, sizeof(j->trouble));
-	j->n_found = s->n_found;
-	pthread_mutex_unlock(&j->lock);
-	for (size_t i = 0; i < gone.n; i++)
-		stop_target(gone.v[i]);
-	for (size_t i = 0; i < old_dropped.n; i++)
-		target__free(old_dropped.v[i]);
-	vec__fini(&gone);
-	vec__fini(&old_dropped);
-	for (size_t i = 0; i < j->targets.n; i++)
-		if (!j->targets.v[i]->timer.place)
-			scrape__schedule(j->targets.v[i]);
-}
-
-static void sync_fini(struct sync *s)
-{
-	for (size_t i = 0; i < s->targets.n; i++)
-		target__free(s->targets.v[i]);
-	for (size_t i = 0; i < s->dropped.n; i++)
-		target__free(s->dropped.v[i]);
-	vec__fini(&s->targets);
-	vec__fini(&s->dropped);
+	for (size_t i = 0; i < j->dropped.n; i++)
+		labels__release(j->dropped.v[i].found);
+	vec__fini(&j->dropped);
 }
 
 static void sync(void *ctx)
 {
 	struct job *j = ctx;
-	struct sync s = { .j = j };
-	int64_t limit = j->options->limits.targets;
-	int r = make_all(&s);
+	int r = sync__run(j);
 
 	j->synced_mono_ns = j->host->mono_ns(j->host);
-	if (r == 0 && limit && s.n_found > (uint64_t)limit) {
-		snprintf(s.trouble, sizeof(s.trouble),
-			 "job %s: %" PRIu64 " targets, more than target_limit (%" PRId64
-			 "): none of them is asked",
-			 j->options->job_name, s.n_found, limit);
-		while (s.targets.n)
-			target__free(s.targets.v[--s.targets.n]);
-		hindex__clear(&s.index);
-	}
-	if (s.trouble[0] && strcmp(s.trouble, j->trouble) != 0)
-		j->host->log(j->host, DCM_LOG_WARNING, "%s", s.trouble);
-	if (r == 0) {
-		change_over(&s);
-	} else {
-		sync_fini(&s);
-		j->host->log(j->host, DCM_LOG_ERROR,
-			     "job %s: out of memory: its targets stay as they were",
-			     j->options->job_name);
-		loop__set(j->loop, &j->sync, j->synced_mono_ns + SYNC_NS);
-	}
-	hindex__fini(&s.index);
+	if (r == 0)
+		return;
+	j->host->log(j->host, DCM_LOG_ERROR, "job %s: out of memory: its targets stay as they were",
+		     j->options->job_name);
+	loop__set(j->loop, &j->sync, j->synced_mono_ns + SYNC_NS);
 }
 
 /* ---- what discoveries say ---- */
@@ -216,17 +81,59 @@ static int sync_soon(struct job *j)
 	return loop__set(j->loop, &j->sync, at);
 }
 
+static void free_found(struct source *s)
+{
+	for (size_t i = 0; i < s->found.n; i++)
+		labels__release(s->found.v[i]);
+	vec__fini(&s->found);
+}
+
+/* Of labels that were there before, at the same place, those are held on to. False: no memory. */
+static bool add_found(struct source *to, const struct source *before, struct labels *labels)
+{
+	const size_t i = to->found.n;
+
+	if (!labels || !vec__push(&to->found, labels)) {
+		labels__release(labels);
+		return false;
+	}
+	if (i < before->found.n && labels__are_same(labels, before->found.v[i])) {
+		to->found.v[i] = labels__hold(before->found.v[i]);
+		labels__release(labels);
+	}
+	return true;
+}
+
+static bool are_same(const struct source *a, const struct source *b)
+{
+	return a->found.n == b->found.n &&
+	       (a->found.n == 0 || memcmp(a->found.v, b->found.v, a->found.n * sizeof(*a->found.v)) == 0);
+}
+
 int job__found(struct job *j, struct source *s, struct groups *found)
 {
+	struct source new = { 0 };
+	bool is_well = true, is_changed;
+
+	is_well = vec__reserve(&new.found, found->v.n);
+	for (size_t i = 0; i < found->v.n && is_well; i++)
+		is_well = add_found(&new, s, labels__new(j->texts, found->v.v[i].v, found->v.v[i].n));
+	groups__fini(found);
+	if (!is_well) {
+		free_found(&new);
+		return -ENOMEM;
+	}
+	is_changed = !s->next || !are_same(&new, s);
 	if (!s->next) {
 		s->next = &j->sources;
 		s->prev = j->sources.prev;
 		s->prev->next = s->next->prev = s;
 	}
-	groups__fini(&s->found);
-	s->found = *found;
-	*found = (struct groups){ 0 };
-	return sync_soon(j);
+	free_found(s);
+	s->found.v = new.found.v;
+	s->found.n = new.found.n;
+	s->found.cap = new.found.cap;
+	return is_changed ? sync_soon(j) : 0;
 }
 
 void job__lost(struct job *j, struct source *s)
@@ -236,7 +143,7 @@ void job__lost(struct job *j, struct source *s)
 	s->prev->next = s->next;
 	s->next->prev = s->prev;
 	s->prev = s->next = NULL;
-	groups__fini(&s->found);
+	free_found(s);
 	sync_soon(j);
 }
 
@@ -255,19 +162,20 @@ int job__start(struct job *j, struct dcm_error *err)
 
 /* ---- what others ask ---- */
 
+/* Under the lock. There is room for all labels of any target (make_view()). */
 static int tell(const struct target *t, dcm_target_fn each, void *ctx)
 {
+	struct job *j = t->job;
 	struct dcm_target view = {
 		.size = sizeof(view),
 		.health = t->health,
-		.job = str__of(t->job->options->job_name),
+		.job = str__of(j->options->job_name),
 		.profile = str__of(t->plan->name),
-		.url = t->url,
-		.discovered = t->discovered.v,
-		.labels = t->labels.v,
-		.n_discovered = t->discovered.n,
-		.n_labels = t->labels.n,
-		.error = str__of(t->error),
+		.url = text__str(t->url),
+		.discovered = j->view.v,
+		.n_discovered = labels__view(t->found, j->defaults[t->plan - j->plans], j->view.v),
+		.n_labels = t->labels->n,
+		.error = str__of(target__error(t)),
 		.interval_ns = t->interval_ns,
 		.timeout_ns = t->timeout_ns,
 		.last_real_ns = t->last_real_ns,
@@ -277,6 +185,24 @@ static int tell(const struct target *t, dcm_target_fn each, void *ctx)
 		.samples = t->samples,
 		.n_asked = t->n_asked,
 		.n_failed = t->n_failed,
+	};
+
+	view.labels = j->view.v + view.n_discovered;
+	labels__view(t->labels, NULL, j->view.v + view.n_discovered);
+	return each(ctx, &view);
+}
+
+static int tell_dropped(struct job *j, const struct dropped *d, dcm_target_fn each, void *ctx)
+{
+	struct dcm_target view = {
+		.size = sizeof(view),
+		.health = DCM_HEALTH_DROPPED,
+		.job = str__of(j->options->job_name),
+		.profile = str__of(j->plans[d->plan].name),
+		.url = STR(""),
+		.discovered = j->view.v,
+		.n_discovered = labels__view(d->found, j->defaults[d->plan], j->view.v),
+		.error = STR(""),
 	};
 
 	return each(ctx, &view);
@@ -290,7 +216,7 @@ void job__targets(struct job *j, dcm_target_fn each, void *ctx)
 	for (size_t i = 0; i < j->targets.n && r == 0; i++)
 		r = tell(j->targets.v[i], each, ctx);
 	for (size_t i = 0; i < j->dropped.n && r == 0; i++)
-		r = tell(j->dropped.v[i], each, ctx);
+		r = tell_dropped(j, &j->dropped.v[i], each, ctx);
 	pthread_mutex_unlock(&j->lock);
 }
 
@@ -334,7 +260,7 @@ bool job__trouble(struct job *j, char ret[static 512])
 
 		if (t->health != DCM_HEALTH_DOWN)
 			continue;
-		snprintf(ret, 512, "%.*s: %s", STR_ARG(t->url), t->error);
+		snprintf(ret, 512, "%s: %s", t->url->p, target__error(t));
 		found = true;
 	}
 	pthread_mutex_unlock(&j->lock);
@@ -380,6 +306,18 @@ static int make_discoveries(struct job *j)
 	return 0;
 }
 
+static int make_defaults(struct job *j)
+{
+	for (uint32_t p = 0; p < j->n_plans; p++) {
+		struct target_source from = job__source_of(j, p);
+
+		j->defaults[p] = target__defaults(&from);
+		if (!j->defaults[p])
+			return -ENOMEM;
+	}
+	return 0;
+}
+
 int job__new(const struct job_config *c, struct job **ret, struct dcm_error *err)
 {
 	CLEANUP(job__freep) struct job *j = NEW(struct job);
@@ -390,6 +328,7 @@ int job__new(const struct job_config *c, struct job **ret, struct dcm_error *err
 	j->host = c->host;
 	j->loop = c->loop;
 	j->meters = c->meters;
+	j->texts = c->texts;
 	j->own = *c->options;
 	scrape_options__inherit(c->all, &j->own);
 	j->options = &j->own;
@@ -401,6 +340,8 @@ int job__new(const struct job_config *c, struct job **ret, struct dcm_error *err
 	j->sources.prev = j->sources.next = &j->sources;
 	pthread_mutex_init(&j->lock, NULL);
 	r = make_discoveries(j);
+	if (r == 0)
+		r = make_defaults(j);
 	if (r < 0)
 		return error__nomem(err);
 	r = compile_rules(j, err);
@@ -423,11 +364,12 @@ void job__free(struct job *j)
 	vec__fini(&j->discoveries);
 	loop__cancel(j->loop, &j->sync);
 	for (size_t i = 0; i < j->targets.n; i++)
-		stop_target(j->targets.v[i]);
-	for (size_t i = 0; i < j->dropped.n; i++)
-		target__free(j->dropped.v[i]);
+		job__stop_target(j->targets.v[i]);
 	vec__fini(&j->targets);
-	vec__fini(&j->dropped);
+	job__free_dropped(j);
+	vec__fini(&j->view);
+	for (uint32_t p = 0; p < j->n_plans; p++)
+		labels__release(j->defaults[p]);
 	j->host->http_client_free(j->client);
 	if (j->rules)
 		j->host->rules_free(j->rules);

@@ -2,7 +2,7 @@
 /*
  * plugins/input/pprof_scrape/job.h - one scrape configuration at work: what was found, what is asked
  *
- * Discoveries hand over groups of targets under a key of their own, whole each time. From all of
+ * Discoveries hand over groups of targets in sources of their own, each whole each time. From all of
  * them a job makes its targets; those that are the same as before go on undisturbed, with their
  * place in the interval and what they counted.
  *
@@ -18,17 +18,26 @@
 #include "core/base/vec.h"
 #include "plugins/input/pprof_scrape/discovery.h"
 #include "plugins/input/pprof_scrape/groups.h"
+#include "plugins/input/pprof_scrape/labels.h"
 #include "plugins/input/pprof_scrape/meters.h"
 #include "plugins/input/pprof_scrape/target.h"
+
+/* What was found, and rules keep from being a target. */
+struct dropped {
+	struct labels *found;
+	uint32_t plan; /* of the job's */
+};
 
 struct job {
 	const struct dcm_host *host;
 	struct loop *loop;
 	struct meters *meters;
+	struct texts *texts;		   /* the instance's */
 	struct job_options own;		   /* the configuration's, with the limits that hold */
 	const struct job_options *options; /* the same */
 	int64_t interval_ns, timeout_ns;
 	struct profile_plan plans[PROFILES_MAX];
+	struct labels *defaults[PROFILES_MAX]; /* target__defaults() of each plan */
 	uint32_t n_plans;
 	struct dcm_rules *rules;
 	struct dcm_http_client *client;
@@ -39,9 +48,11 @@ struct job {
 	int64_t synced_mono_ns;
 
 	pthread_mutex_t lock; /* of the lists, and of what targets say of how they go */
-	VEC(struct target *) targets, dropped;
-	uint64_t n_found;  /* addresses of which some profile is asked */
-	char trouble[320]; /* a target that cannot be, or too many; "" for none */
+	VEC(struct target *) targets;
+	VEC(struct dropped) dropped;
+	VEC(struct dcm_label_text) view; /* room for the labels of any of them, twice */
+	uint64_t n_found;		 /* addresses of which some profile is asked */
+	char trouble[320];		 /* a target that cannot be, or too many; "" for none */
 };
 
 /*
@@ -52,6 +63,7 @@ struct job_config {
 	const struct dcm_host *host;
 	struct loop *loop;
 	struct meters *meters;
+	struct texts *texts;
 	const struct scrape_options *all;
 	const struct job_options *options;
 };
@@ -63,9 +75,14 @@ DEFINE_CLEANUP(struct job *, job__free);
 /* Begins to look for targets. 0, -EINVAL, -ENOMEM. */
 int job__start(struct job *j, struct dcm_error *err);
 
-/* discovery__found() and discovery__lost() are for kinds. 0 or -ENOMEM. */
+/* discovery__found() and discovery__lost() are for kinds. 0; -ENOMEM: what was there stays. */
 int job__found(struct job *j, struct source *s, struct groups *found);
 void job__lost(struct job *j, struct source *s);
+
+/* For sync.h: what the targets of a plan are made of; a target that nobody asks any more goes. */
+struct target_source job__source_of(struct job *j, uint32_t plan);
+void job__stop_target(struct target *t);
+void job__free_dropped(struct job *j);
 
 /* Any thread. */
 void job__targets(struct job *j, dcm_target_fn each, void *ctx);

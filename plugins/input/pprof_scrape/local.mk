@@ -21,6 +21,7 @@ pprof_scrape_pure = \
 	plugins/input/pprof_scrape/kube_auth.c plugins/input/pprof_scrape/kube_auth.h \
 	plugins/input/pprof_scrape/kube_roles.c plugins/input/pprof_scrape/kube_watch.c \
 	plugins/input/pprof_scrape/kubernetes_sd.c \
+	plugins/input/pprof_scrape/labels.c plugins/input/pprof_scrape/labels.h \
 	plugins/input/pprof_scrape/labelset.c plugins/input/pprof_scrape/labelset.h \
 	plugins/input/pprof_scrape/loop.c plugins/input/pprof_scrape/loop.h \
 	plugins/input/pprof_scrape/meters.c plugins/input/pprof_scrape/meters.h \
@@ -28,7 +29,9 @@ pprof_scrape_pure = \
 	plugins/input/pprof_scrape/query.c plugins/input/pprof_scrape/query.h \
 	plugins/input/pprof_scrape/scrape.c plugins/input/pprof_scrape/scrape.h \
 	plugins/input/pprof_scrape/static_sd.c \
-	plugins/input/pprof_scrape/target.c plugins/input/pprof_scrape/target.h
+	plugins/input/pprof_scrape/sync.c plugins/input/pprof_scrape/sync.h \
+	plugins/input/pprof_scrape/target.c plugins/input/pprof_scrape/target.h \
+	plugins/input/pprof_scrape/texts.c plugins/input/pprof_scrape/texts.h
 
 if PLUGIN_INPUT_PPROF_SCRAPE
 pkglib_LTLIBRARIES += plugins/input_pprof_scrape.la

@@ -8,7 +8,7 @@
  *
  * Threads: one of the plugin's own runs everything (loop.h); the host's client thread hands answers
  * over; targets() and the lifecycle come from the host's threads, and take a job's lock at most.
- * Memory: some 2 KiB a target and profile, and delta.h's table for those that count up.
+ * Memory: labels.h, some 400 bytes a target and profile, and delta.h's table for those that count up.
  */
 #include <decima/plugin.h>
 
@@ -30,6 +30,7 @@ struct scraper {
 	const struct scrape_options *options;
 	struct loop *loop;
 	struct meters meters;
+	struct texts texts;	/* of all jobs */
 	struct loop_timer look; /* at how it goes, for people */
 	VEC(struct job *) jobs;
 	pthread_t thread;
@@ -84,6 +85,7 @@ static void free_scraper(struct scraper *s)
 	for (size_t i = 0; i < s->jobs.n; i++)
 		job__free(s->jobs.v[i]);
 	vec__fini(&s->jobs);
+	texts__fini(&s->texts);
 	loop__free(s->loop);
 	free(s);
 }
@@ -107,6 +109,7 @@ static int make_jobs(struct scraper *s, struct dcm_error *err)
 		struct job_config c = { .host = s->host,
 					.loop = s->loop,
 					.meters = &s->meters,
+					.texts = &s->texts,
 					.all = s->options,
 					.options = &options[i] };
 		struct job *j = NULL;

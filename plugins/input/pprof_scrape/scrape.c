@@ -54,12 +54,14 @@ __attribute__((format(printf, 3, 4))) static void fail(struct target *t, enum sc
 						       const char *fmt, ...)
 {
 	struct job *j = t->job;
+	char sentence[320];
 	va_list ap;
 
-	pthread_mutex_lock(&j->lock);
 	va_start(ap, fmt);
-	vsnprintf(t->error, sizeof(t->error), fmt, ap);
+	vsnprintf(sentence, sizeof(sentence), fmt, ap);
 	va_end(ap);
+	pthread_mutex_lock(&j->lock);
+	target__set_error(t, sentence);
 	t->health = DCM_HEALTH_DOWN;
 	t->n_failed++;
 	t->n_failures++;
@@ -85,7 +87,8 @@ static void fail_by_fault(struct target *t, const struct fetch *f)
 				  : f->fault == -ENOMEM	 ? SCRAPE_MEMORY
 							 : SCRAPE_CONNECT;
 
-	fail(t, why, "%s", f->sentence[0] ? without_url(f->sentence, t->url) : strerror(-f->fault));
+	fail(t, why, "%s",
+	     f->sentence[0] ? without_url(f->sentence, text__str(t->url)) : strerror(-f->fault));
 }
 
 /* The first line of what the target says, which is often the reason. */
@@ -107,12 +110,12 @@ static void fail_by_status(struct target *t, const struct fetch *f)
 /* Go's /debug/pprof/ has a link "NAME?debug=1" for each profile that it knows, in quotes. */
 static bool lists(const struct fetch *f, const struct target *t)
 {
-	const char *query = memchr(t->url.p, '?', t->url.n);
-	size_t n = query ? (size_t)(query - t->url.p) : t->url.n;
-	const char *slash = memrchr(t->url.p, '/', n);
+	const struct dcm_str url = text__str(t->url);
+	const char *query = memchr(url.p, '?', url.n);
+	size_t n = query ? (size_t)(query - url.p) : url.n;
+	const char *slash = memrchr(url.p, '/', n);
 	char link[128];
-	int length = snprintf(link, sizeof(link), "%.*s?debug=", (int)(t->url.p + n - slash - 1),
-			      slash + 1);
+	int length = snprintf(link, sizeof(link), "%.*s?debug=", (int)(url.p + n - slash - 1), slash + 1);
 
 	for (const uint8_t *at = f->body;
 	     (at = memmem(at, f->n - (size_t)(at - f->body), link, (size_t)length)); at++)
@@ -131,8 +134,8 @@ static void judge_index(struct target *t, const struct fetch *f)
 	pthread_mutex_lock(&t->job->lock);
 	t->health = DCM_HEALTH_OFF;
 	t->n_failures = 0;
-	snprintf(t->error, sizeof(t->error),
-		 "the target does not have this profile: its /debug/pprof/ does not list it");
+	target__set_error(
+		t, "the target does not have this profile: its /debug/pprof/ does not list it");
 	pthread_mutex_unlock(&t->job->lock);
 }
 
@@ -142,7 +145,7 @@ static void succeed(struct target *t, const struct fetch *f, uint64_t n_rows)
 {
 	pthread_mutex_lock(&t->job->lock);
 	t->health = DCM_HEALTH_UP;
-	t->error[0] = '\0';
+	target__set_error(t, NULL);
 	t->n_failures = 0;
 	t->bytes = f->wire_bytes;
 	t->samples = n_rows;
@@ -184,8 +187,8 @@ static int ask(struct target *t, const char *url, bool is_index);
  */
 static bool ask_index(struct target *t)
 {
-	const char *query = memchr(t->url.p, '?', t->url.n);
-	struct dcm_str path = { t->url.p, query ? (uint32_t)(query - t->url.p) : t->url.n };
+	const char *query = memchr(t->url->p, '?', t->url->n);
+	struct dcm_str path = { t->url->p, query ? (uint32_t)(query - t->url->p) : t->url->n };
 	const char *slash = memrchr(path.p, '/', path.n);
 	char url[1024];
 
@@ -372,7 +375,7 @@ static void turn(void *ctx)
 		t->n_asked++;
 		pthread_mutex_unlock(&j->lock);
 		j->host->metric_add(j->meters->scrapes, 1);
-		ask(t, t->url.p, false);
+		ask(t, t->url->p, false);
 	}
 	set_timer(t, turns_of(t));
 }
@@ -414,7 +417,8 @@ void scrape__take_over(struct target *t, struct target *old)
 	t->n_asked = old->n_asked;
 	t->n_failed = old->n_failed;
 	t->n_failures = old->n_failures;
-	memcpy(t->error, old->error, sizeof(t->error));
+	t->error = old->error;
+	old->error = NULL;
 }
 
 void scrape__stop(struct target *t)

@@ -13,6 +13,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "core/base/arena.h"
 #include "core/base/buf.h"
 #include "core/base/error.h"
 #include "core/base/hash.h"
@@ -25,11 +26,22 @@
 #define SECOND_NS   ((int64_t)1000000000)
 #define SECONDS_MAX ((int64_t)86400)
 
-struct dcm_str labels__get(const struct labels *l, struct dcm_str name)
+/* What a target is made of, until it is there. */
+struct work {
+	const struct target_source *from;
+	struct target *t;
+	struct arena arena;
+	struct dcm_label_text *v; /* [n] what rules left, with room for instance */
+	uint32_t n;
+	struct dcm_str address; /* HOST:PORT */
+	int error;
+};
+
+static struct dcm_str get(const struct work *w, struct dcm_str name)
 {
-	for (uint32_t i = 0; i < l->n; i++)
-		if (str__eq(l->v[i].name, name))
-			return l->v[i].value;
+	for (uint32_t i = 0; i < w->n; i++)
+		if (str__eq(w->v[i].name, name))
+			return w->v[i].value;
 	return STR("");
 }
 
@@ -38,36 +50,41 @@ void target__free(struct target *t)
 	if (!t)
 		return;
 	delta__fini(&t->delta);
-	arena__fini(&t->arena);
+	if (t->found) {
+		texts__release(t->found->texts, t->name);
+		texts__release(t->found->texts, t->url);
+	}
+	labels__release(t->labels);
+	labels__release(t->found);
+	free(t->error);
 	free(t);
+}
+
+const char *target__error(const struct target *t)
+{
+	return t->error ? t->error : t->health == DCM_HEALTH_DOWN ? "out of memory" : "";
+}
+
+void target__set_error(struct target *t, const char *sentence)
+{
+	free(t->error);
+	t->error = sentence ? mem__dup_str(sentence, strlen(sentence)) : NULL;
 }
 
 /* ---- the labels before the rules ---- */
 
 struct list {
-	struct arena *arena;
+	struct arena arena;
 	VEC(struct dcm_label_text) v;
 	int error;
 };
 
-static bool has(const struct list *l, struct dcm_str name)
-{
-	for (size_t i = 0; i < l->v.n; i++)
-		if (str__eq(l->v.v[i].name, name))
-			return true;
-	return false;
-}
-
-/* Copied; what is there already, or empty, is not added. */
+/* Names and values live as long as the list. */
 static void add(struct list *l, struct dcm_str name, struct dcm_str value)
 {
-	struct dcm_label_text label;
+	struct dcm_label_text label = { name, value };
 
-	if (value.n == 0 || has(l, name))
-		return;
-	label.name = arena__str(l->arena, name);
-	label.value = arena__str(l->arena, value);
-	if (!label.name.p || !label.value.p || !vec__push(&l->v, label))
+	if (!name.p || !value.p || !vec__push(&l->v, label))
 		l->error = -ENOMEM;
 }
 
@@ -75,14 +92,14 @@ static void add_duration(struct list *l, struct dcm_str name, int64_t ns)
 {
 	char text[48];
 
-	add(l, name, str__of(units__format_duration(ns, text)));
+	add(l, name, arena__str(&l->arena, str__of(units__format_duration(ns, text))));
 }
 
 static void add_params(struct list *l, const struct dcm_map *params)
 {
 	for (uint32_t i = 0; i < params->n; i++) {
 		const struct values_options *values = (const struct values_options *)params->items + i;
-		const char *name = arena__printf(l->arena, "__param_%s", params->keys[i]);
+		const char *name = arena__printf(&l->arena, "__param_%s", params->keys[i]);
 
 		if (!name)
 			l->error = -ENOMEM;
@@ -92,71 +109,77 @@ static void add_params(struct list *l, const struct dcm_map *params)
 }
 
 /* "/debug" and "/pprof/heap" with exactly one slash between. */
-static struct dcm_str join_path(struct arena *a, const char *prefix, const char *path)
+static void add_path(struct list *l, const char *prefix, const char *path)
 {
 	size_t n = prefix ? strlen(prefix) : 0;
+	const char *joined;
 
 	while (n && prefix[n - 1] == '/')
 		n--;
-	return str__of(arena__printf(a, "%s%.*s%s%s", n && prefix[0] != '/' ? "/" : "", (int)n,
-				     prefix ? prefix : "", path[0] == '/' ? "" : "/", path));
+	joined = arena__printf(&l->arena, "%s%.*s%s%s", n && prefix[0] != '/' ? "/" : "", (int)n,
+			       prefix ? prefix : "", path[0] == '/' ? "" : "/", path);
+	if (joined)
+		add(l, STR("__profile_path__"), str__of(joined));
+	else
+		l->error = -ENOMEM;
 }
 
-static int before_rules(const struct target_source *from, struct target *t, struct list *l)
+struct labels *target__defaults(const struct target_source *from)
 {
 	const struct job_options *o = from->options;
-	struct dcm_str path = join_path(&t->arena, o->profiling.path_prefix, from->plan->path);
+	struct labels *labels = NULL;
+	struct list l = { 0 };
 
-	for (uint32_t i = 0; i < from->n_labels; i++)
-		add(l, from->labels[i].name, from->labels[i].value);
-	add(l, STR("job"), str__of(o->job_name));
-	add(l, STR("service_name"), str__of(o->job_name));
-	add(l, STR("__scheme__"), str__of(o->scheme == SCHEME_HTTPS ? "https" : "http"));
-	add(l, STR("__name__"), str__of(from->plan->name));
-	add(l, STR("__profile_path__"), path);
-	add_duration(l, STR("__scrape_interval__"), from->interval_ns);
-	add_duration(l, STR("__scrape_timeout__"), from->timeout_ns);
-	add_params(l, &o->params);
-	return l->error;
+	add(&l, STR("job"), str__of(o->job_name));
+	add(&l, STR("service_name"), str__of(o->job_name));
+	add(&l, STR("__scheme__"), str__of(o->scheme == SCHEME_HTTPS ? "https" : "http"));
+	add(&l, STR("__name__"), str__of(from->plan->name));
+	add_path(&l, o->profiling.path_prefix, from->plan->path);
+	add_duration(&l, STR("__scrape_interval__"), from->interval_ns);
+	add_duration(&l, STR("__scrape_timeout__"), from->timeout_ns);
+	add_params(&l, &o->params);
+	if (!l.error)
+		labels = labels__new(from->texts, l.v.v, (uint32_t)l.v.n);
+	vec__fini(&l.v);
+	arena__fini(&l.arena);
+	return labels;
 }
 
 /* ---- the rules ---- */
 
-struct kept {
-	struct arena *arena;
-	struct labels *to;
-	int error;
-};
-
 static int keep_labels(void *ctx, const struct dcm_label_text *labels, uint32_t n)
 {
-	struct kept *k = ctx;
+	struct work *w = ctx;
 
-	k->to->v = arena__zalloc(k->arena, n + 2, sizeof(*k->to->v)); /* and instance, __address__ */
-	if (!k->to->v)
-		return k->error = -ENOMEM;
+	w->v = arena__zalloc(&w->arena, n + 1, sizeof(*w->v));
+	if (!w->v)
+		return w->error = -ENOMEM;
 	for (uint32_t i = 0; i < n; i++) {
-		k->to->v[i].name = arena__str(k->arena, labels[i].name);
-		k->to->v[i].value = arena__str(k->arena, labels[i].value);
-		if (!k->to->v[i].name.p || !k->to->v[i].value.p)
-			return k->error = -ENOMEM;
+		w->v[i].name = arena__str(&w->arena, labels[i].name);
+		w->v[i].value = arena__str(&w->arena, labels[i].value);
+		if (!w->v[i].name.p || !w->v[i].value.p)
+			return w->error = -ENOMEM;
 	}
-	k->to->n = n;
+	w->n = n;
 	return 0;
 }
 
-/* 1: all labels, those with __ too, are in *ret; 0: dropped. */
-static int run_rules(const struct target_source *from, const struct list *l, struct target *t,
-		     struct labels *ret)
+/* 1: all labels, those with __ too, are there; 0: dropped. */
+static int run_rules(struct work *w, const struct labels *found)
 {
-	struct kept kept = { .arena = &t->arena, .to = ret };
+	const struct target_source *from = w->from;
+	const size_t most = (size_t)found->n + from->defaults->n;
+	struct dcm_label_text *all = arena__zalloc(&w->arena, most + 1, sizeof(*all));
+	uint32_t n = all ? labels__view(found, from->defaults, all) : 0;
 	int r = 1;
 
+	if (!all)
+		return -ENOMEM;
 	if (from->rules)
-		r = from->host->rules_run(from->rules, l->v.v, (uint32_t)l->v.n, keep_labels, &kept);
+		r = from->host->rules_run(from->rules, all, n, keep_labels, w);
 	else
-		keep_labels(&kept, l->v.v, (uint32_t)l->v.n);
-	return kept.error ? kept.error : r;
+		keep_labels(w, all, n);
+	return w->error ? w->error : r;
 }
 
 /* ---- where it is asked ---- */
@@ -200,15 +223,14 @@ static void add_query(struct buf *b, char *sep, struct dcm_str name, struct dcm_
 }
 
 /* Of a parameter with several values, __param_NAME is the first, which rules may change. */
-static void add_params_to(struct buf *b, char *sep, const struct target_source *from,
-			  const struct labels *all)
+static void add_params_to(struct buf *b, char *sep, const struct work *w)
 {
-	const struct dcm_map *params = &from->options->params;
+	const struct dcm_map *params = &w->from->options->params;
 
-	for (uint32_t i = 0; i < all->n; i++)
-		if (str__starts(all->v[i].name, STR("__param_")))
-			add_query(b, sep, (struct dcm_str){ all->v[i].name.p + 8, all->v[i].name.n - 8 },
-				  all->v[i].value);
+	for (uint32_t i = 0; i < w->n; i++)
+		if (str__starts(w->v[i].name, STR("__param_")))
+			add_query(b, sep, (struct dcm_str){ w->v[i].name.p + 8, w->v[i].name.n - 8 },
+				  w->v[i].value);
 	for (uint32_t i = 0; i < params->n; i++) {
 		const struct values_options *values = (const struct values_options *)params->items + i;
 
@@ -218,63 +240,62 @@ static void add_params_to(struct buf *b, char *sep, const struct target_source *
 	}
 }
 
-static int make_url(const struct target_source *from, const struct labels *all, struct target *t)
+static int make_url(struct work *w)
 {
-	struct dcm_str scheme = labels__get(all, STR("__scheme__"));
-	struct dcm_str path = labels__get(all, STR("__profile_path__"));
+	struct dcm_str scheme = get(w, STR("__scheme__"));
+	struct dcm_str path = get(w, STR("__profile_path__"));
 	struct buf b = { 0 };
 	char sep = '?', seconds[24];
 	int r;
 
-	buf__printf(&b, "%.*s://%.*s%s%.*s", STR_ARG(scheme), STR_ARG(t->address),
+	buf__printf(&b, "%.*s://%.*s%s%.*s", STR_ARG(scheme), STR_ARG(w->address),
 		    path.n && path.p[0] == '/' ? "" : "/", STR_ARG(path));
 	if (path.n && memchr(path.p, '?', path.n))
 		sep = '&';
-	add_params_to(&b, &sep, from, all);
-	if (t->covers_ns && labels__get(all, STR("__param_seconds")).n == 0) {
-		snprintf(seconds, sizeof(seconds), "%lld", (long long)(t->covers_ns / SECOND_NS));
+	add_params_to(&b, &sep, w);
+	if (w->t->covers_ns && get(w, STR("__param_seconds")).n == 0) {
+		snprintf(seconds, sizeof(seconds), "%lld", (long long)(w->t->covers_ns / SECOND_NS));
 		add_query(&b, &sep, STR("seconds"), str__of(seconds));
 	}
-	t->url = arena__str(&t->arena, buf__view(&b));
-	r = b.error || !t->url.p ? -ENOMEM : 0;
+	if (!b.error)
+		w->t->url = texts__hold(w->from->texts, buf__view(&b));
+	r = w->t->url ? 0 : -ENOMEM;
 	buf__fini(&b);
 	return r;
 }
 
-static int place(const struct target_source *from, const struct labels *all, struct target *t,
-		 struct dcm_error *err)
+static int place(struct work *w, struct dcm_error *err)
 {
-	struct dcm_str scheme = labels__get(all, STR("__scheme__"));
-	struct dcm_str address = labels__get(all, STR("__address__"));
+	struct dcm_str scheme = get(w, STR("__scheme__"));
+	struct dcm_str address = get(w, STR("__address__"));
+	struct dcm_str name = get(w, STR("__name__"));
 	bool https = str__eq(scheme, STR("https"));
 
 	if (!https && !str__eq(scheme, STR("http")))
 		return error__set(err, -EINVAL, "job %s: __scheme__ is \"%.*s\"; it can be http or https",
-				  from->options->job_name, STR_ARG(scheme));
+				  w->from->options->job_name, STR_ARG(scheme));
 	if (!is_address(address))
 		return error__set(err, -EINVAL, "job %s: __address__ is \"%.*s\", which is not HOST:PORT; let a rule write it",
-				  from->options->job_name, STR_ARG(address));
-	t->address = with_port(&t->arena, address, https);
-	t->name = labels__get(all, STR("__name__"));
-	if (t->name.n == 0)
-		t->name = str__of(from->plan->name);
-	return t->address.p ? make_url(from, all, t) : -ENOMEM;
+				  w->from->options->job_name, STR_ARG(address));
+	w->address = with_port(&w->arena, address, https);
+	w->t->name = texts__hold(w->from->texts, name.n ? name : str__of(w->from->plan->name));
+	return w->address.p && w->t->name ? make_url(w) : -ENOMEM;
 }
 
 /* ---- what is kept ---- */
 
-static int check_limits(const struct target_source *from, const struct labels *l, struct dcm_error *err)
+static int check_limits(const struct work *w, struct dcm_error *err)
 {
-	const struct job_options *o = from->options;
+	const struct job_options *o = w->from->options;
 
-	if (o->limits.labels && l->n > (uint64_t)o->limits.labels)
+	if (o->limits.labels && w->n > (uint64_t)o->limits.labels)
 		return error__set(err, -EINVAL, "job %s: %u labels, more than label_limit (%lld)",
-				  o->job_name, l->n, (long long)o->limits.labels);
-	for (uint32_t i = 0; i < l->n; i++) {
-		struct dcm_str name = l->v[i].name;
+				  o->job_name, w->n, (long long)o->limits.labels);
+	for (uint32_t i = 0; i < w->n; i++) {
+		struct dcm_str name = w->v[i].name;
 
 		if ((o->limits.label_name_bytes && name.n > (uint64_t)o->limits.label_name_bytes) ||
-		    (o->limits.label_value_bytes && l->v[i].value.n > (uint64_t)o->limits.label_value_bytes))
+		    (o->limits.label_value_bytes && w->v[i].value.n > (uint64_t)o->limits.label_value_bytes))
 			return error__set(err, -EINVAL, "job %s: label %.*s is longer than %s allows",
 					  o->job_name, STR_ARG(name),
 					  o->limits.label_name_bytes && name.n > (uint64_t)o->limits.label_name_bytes
@@ -291,34 +312,34 @@ static int by_name(const void *a, const void *b)
 }
 
 /* Labels with __ go, instance comes; sorted, because the order in a file is no difference. */
-static void final_labels(struct target *t, struct labels *all)
+static void keep_final(struct work *w)
 {
-	bool has_instance = labels__get(all, STR("instance")).n > 0;
+	bool has_instance = get(w, STR("instance")).n > 0;
 	uint32_t n = 0;
 
-	for (uint32_t i = 0; i < all->n; i++)
-		if (!str__starts(all->v[i].name, STR("__")))
-			all->v[n++] = all->v[i];
+	for (uint32_t i = 0; i < w->n; i++)
+		if (!str__starts(w->v[i].name, STR("__")))
+			w->v[n++] = w->v[i];
 	if (!has_instance)
-		all->v[n++] = (struct dcm_label_text){ STR("instance"), t->address };
-	qsort(all->v, n, sizeof(*all->v), by_name);
-	all->n = n;
-	t->labels = *all;
+		w->v[n++] = (struct dcm_label_text){ STR("instance"), w->address };
+	qsort(w->v, n, sizeof(*w->v), by_name);
+	w->n = n;
 }
 
-static int identify(struct target *t)
+static int identify(struct work *w)
 {
+	struct target *t = w->t;
 	struct buf b = { 0 };
 	int r;
 
-	buf__str(&b, t->url);
+	buf__str(&b, text__str(t->url));
 	buf__byte(&b, 0);
-	buf__str(&b, t->name);
-	for (uint32_t i = 0; i < t->labels.n; i++) {
+	buf__str(&b, text__str(t->name));
+	for (uint32_t i = 0; i < w->n; i++) {
 		buf__byte(&b, 0);
-		buf__str(&b, t->labels.v[i].name);
+		buf__str(&b, w->v[i].name);
 		buf__byte(&b, 1);
-		buf__str(&b, t->labels.v[i].value);
+		buf__str(&b, w->v[i].value);
 	}
 	buf__byte(&b, 0);
 	buf__le64(&b, (uint64_t)t->interval_ns);
@@ -330,10 +351,10 @@ static int identify(struct target *t)
 }
 
 /* What a rule or a group wrote is held to what the options may say. */
-static int duration_of(const struct target_source *from, const struct labels *all,
-		       struct dcm_str name, const char *min, int64_t *ret, struct dcm_error *err)
+static int duration_of(const struct work *w, struct dcm_str name, const char *min, int64_t *ret,
+		       struct dcm_error *err)
 {
-	struct dcm_str text = labels__get(all, name);
+	struct dcm_str text = get(w, name);
 	int64_t low = 0, high = 0;
 
 	units__parse_duration(str__of(min), &low);
@@ -341,23 +362,27 @@ static int duration_of(const struct target_source *from, const struct labels *al
 	if (text.n == 0 || (units__parse_duration(text, ret) == 0 && *ret >= low && *ret <= high))
 		return 0;
 	return error__set(err, -EINVAL, "job %s: %.*s is \"%.*s\"; write a duration from %s to %s",
-			  from->options->job_name, STR_ARG(name), STR_ARG(text), min, DURATION_MAX);
+			  w->from->options->job_name, STR_ARG(name), STR_ARG(text), min, DURATION_MAX);
 }
 
-static int times(const struct target_source *from, const struct labels *all, struct target *t,
-		 struct dcm_error *err)
+static int times(const struct work *w, struct dcm_error *err)
 {
-	struct dcm_str said = labels__get(all, STR("__param_seconds"));
-	int64_t seconds = from->plan->seconds;
-	int r = duration_of(from, all, STR("__scrape_interval__"), INTERVAL_MIN, &t->interval_ns, err);
+	const struct profile_plan *plan = w->from->plan;
+	struct target *t = w->t;
+	struct dcm_str said = get(w, STR("__param_seconds"));
+	int64_t seconds = plan->seconds;
+	int r;
 
+	t->interval_ns = w->from->interval_ns;
+	t->timeout_ns = w->from->timeout_ns;
+	r = duration_of(w, STR("__scrape_interval__"), INTERVAL_MIN, &t->interval_ns, err);
 	if (r == 0)
-		r = duration_of(from, all, STR("__scrape_timeout__"), TIMEOUT_MIN, &t->timeout_ns, err);
+		r = duration_of(w, STR("__scrape_timeout__"), TIMEOUT_MIN, &t->timeout_ns, err);
 	if (r < 0)
 		return r;
 	if (seconds == 0)
 		seconds = t->interval_ns / SECOND_NS > 1 ? t->interval_ns / SECOND_NS - 1 : 1;
-	if (!from->plan->delta)
+	if (!plan->delta)
 		seconds = 0;
 	/* Whatever is no number there is the target's to refuse; it is asked as it stands. */
 	if (said.n && (units__parse_int(said, "s", &seconds) < 0 || seconds < 0 || seconds > SECONDS_MAX))
@@ -366,62 +391,55 @@ static int times(const struct target_source *from, const struct labels *all, str
 	return 0;
 }
 
-static int complete(const struct target_source *from, struct target *t, struct labels *all,
-		    struct dcm_error *err)
+static int complete(struct work *w, struct dcm_error *err)
 {
-	int r;
+	int r = times(w, err);
 
-	t->interval_ns = from->interval_ns;
-	t->timeout_ns = from->timeout_ns;
-	r = times(from, all, t, err);
 	if (r == 0)
-		r = place(from, all, t, err);
+		r = place(w, err);
 	if (r < 0)
 		return r;
-	final_labels(t, all);
-	r = check_limits(from, &t->labels, err);
-	return r < 0 ? r : identify(t);
+	keep_final(w);
+	r = check_limits(w, err);
+	if (r < 0)
+		return r;
+	w->t->labels = labels__new(w->from->texts, w->v, w->n);
+	return w->t->labels ? identify(w) : -ENOMEM;
 }
 
-int target__new(const struct target_source *from, struct target **ret, struct dcm_error *err)
+static int fill(struct target *t, const struct target_source *from, struct dcm_error *err)
+{
+	struct work w = { .from = from, .t = t };
+	int r = run_rules(&w, t->found);
+
+	if (r == 1) {
+		r = complete(&w, err);
+		r = r < 0 ? r : 1;
+	}
+	arena__fini(&w.arena);
+	if (r == -ENOMEM)
+		return error__nomem(err);
+	if (r == -EFBIG)
+		return error__set(err, -EINVAL, "job %s: relabel_configs make too much of a target's labels, or take too long",
+				  from->options->job_name);
+	return r;
+}
+
+int target__new(const struct target_source *from, struct labels *found, struct target **ret,
+		struct dcm_error *err)
 {
 	CLEANUP(target__freep) struct target *t = NEW(struct target);
-	struct labels all = { 0 };
-	struct list l;
 	int r;
 
 	if (!t)
 		return error__nomem(err);
 	t->job = from->job;
 	t->plan = from->plan;
-	l = (struct list){ .arena = &t->arena };
-	r = before_rules(from, t, &l);
-	if (r == 0)
-		r = run_rules(from, &l, t, &all);
-	if (r >= 0) {
-		t->discovered.v = arena__zalloc(&t->arena, l.v.n + 1, sizeof(*t->discovered.v));
-		t->discovered.n = (uint32_t)l.v.n;
-		if (t->discovered.v)
-			memcpy(t->discovered.v, l.v.v, l.v.n * sizeof(*l.v.v));
-		else
-			r = -ENOMEM;
-	}
-	vec__fini(&l.v);
-	if (r == 0) {
-		t->is_dropped = true;
-		t->health = DCM_HEALTH_DROPPED;
-	} else if (r == 1) {
-		r = complete(from, t, &all, err);
-	}
-	if (r == -ENOMEM)
-		return error__nomem(err);
-	if (r == -EFBIG)
-		return error__set(err, -EINVAL, "job %s: relabel_configs make too much of a target's labels, or take too long",
-				  from->options->job_name);
-	if (r < 0)
-		return r;
-	*ret = take_ptr(t);
-	return 0;
+	t->found = labels__hold(found);
+	r = fill(t, from, err);
+	if (r == 1)
+		*ret = take_ptr(t);
+	return r;
 }
 
 /* As Prometheus' target.offset(): aligned to the clock, so that a restart changes nothing. */

@@ -12,33 +12,24 @@
 
 #include <decima/plugin.h>
 
-#include "core/base/arena.h"
 #include "core/base/cleanup.h"
 #include "plugins/input/pprof_scrape/delta.h"
+#include "plugins/input/pprof_scrape/labels.h"
 #include "plugins/input/pprof_scrape/loop.h"
 #include "plugins/input/pprof_scrape/options.h"
 
 struct job;
 struct fetch; /* scrape.c */
 
-struct labels {
-	struct dcm_label_text *v; /* [n] */
-	uint32_t n;
-};
-struct dcm_str labels__get(const struct labels *l, struct dcm_str name); /* "" for none */
-
 struct target {
 	struct job *job;
-	struct arena arena; /* of all texts */
-	struct labels discovered, labels;
-	struct dcm_str name;	/* first part of the types */
-	struct dcm_str address; /* of the host, as HOST:PORT */
-	struct dcm_str url;
 	const struct profile_plan *plan; /* the job's */
+	struct labels *found, *labels;	 /* what discovery said; what profiles have */
+	struct text *name;		 /* first part of the types */
+	struct text *url;
 	struct dcm_hash identity; /* of URL, labels, interval, timeout: equal ones are one target */
 	int64_t interval_ns, timeout_ns;
 	int64_t covers_ns; /* what a profile takes before its answer begins: the seconds asked for */
-	bool is_dropped;
 
 	/* Below: what happens to it, on the loop's thread; read by others under the job's lock. */
 	struct loop_timer timer;
@@ -47,30 +38,39 @@ struct target {
 	struct delta delta;
 	int64_t delta_real_ns; /* when its base was made; 0: there is none */
 	uint32_t health;       /* enum dcm_health */
+	uint32_t n_failures;   /* in a row */
 	int64_t last_real_ns, duration_ns, next_real_ns;
 	uint64_t bytes, samples, n_asked, n_failed;
-	uint32_t n_failures; /* in a row */
-	char error[320];
+	char *error; /* a sentence; NULL: none, or no memory for it */
 };
 
-/*
- * The target of labels [n] (of an address and its group, sorted or not, the first of a name counts)
- * and a profile of the job. One that rules drop is made too, and says so. 0; -EINVAL: it has no
- * address or a bad one, or limits forbid it; -ENOMEM.
- */
+/* What is the same for all targets of one profile of a job. */
 struct target_source {
 	const struct dcm_host *host;
 	struct job *job;
+	struct texts *texts;
 	const struct job_options *options;
 	const struct profile_plan *plan;
 	const struct dcm_rules *rules; /* NULL: none */
 	int64_t interval_ns, timeout_ns;
-	const struct dcm_label_text *labels; /* [n_labels] */
-	uint32_t n_labels;
+	struct labels *defaults; /* target__defaults() */
 };
-int target__new(const struct target_source *from, struct target **ret, struct dcm_error *err);
+
+/* The labels that a job and a profile give where discovery says nothing else. NULL: no memory. */
+struct labels *target__defaults(const struct target_source *from);
+
+/*
+ * The target of what was found, which is held. 1; 0: rules drop it, there is no target; -EINVAL: it has
+ * no address or a bad one, or limits forbid it; -ENOMEM.
+ */
+int target__new(const struct target_source *from, struct labels *found, struct target **ret,
+		struct dcm_error *err);
 void target__free(struct target *t); /* NULL is fine; no call of it is under way, no timer set */
 DEFINE_CLEANUP(struct target *, target__free);
+
+/* Why it failed, or does not have the profile; "" for none. */
+const char *target__error(const struct target *t);
+void target__set_error(struct target *t, const char *sentence); /* NULL: none */
 
 /* When it is asked next, from `now` on: its place in the interval follows from its identity. */
 int64_t target__next_ns(const struct target *t, int64_t now_real_ns);
