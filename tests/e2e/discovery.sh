@@ -266,9 +266,9 @@ for job, (lists, pages, events) in faults.items():
     def asked(path, body, status=200, ended=True):
         record.append({"path": path, "status": status, "headers": {}, "body": body, "ended": ended})
     for body in lists:
-        asked(path + "limit=100", json.dumps(body))
+        asked(path + "limit=500", json.dumps(body))
     for body in pages:
-        asked(path + "limit=100&continue=x", json.dumps(body))
+        asked(path + "limit=500&continue=x", json.dumps(body))
     if isinstance(events, int):
         asked(watch + "1", "no", events)
     else:
@@ -493,7 +493,7 @@ python3 - "$dir" <<'END'
 import json, sys
 items = [{"metadata": {"name": n}, "status": {"addresses": [{"type": "InternalIP", "address": "10.0.0.1"}]}} for n in "ab"]
 json.dump([
-    {"path": "/api/v1/nodes?limit=100", "status": 200, "headers": {}, "body": json.dumps({"metadata": {"resourceVersion": "1"}, "items": items}), "ended": True},
+    {"path": "/api/v1/nodes?limit=500", "status": 200, "headers": {}, "body": json.dumps({"metadata": {"resourceVersion": "1"}, "items": items}), "ended": True},
     {"path": "/api/v1/nodes?watch=1&allowWatchBookmarks=true&timeoutSeconds=480&resourceVersion=1", "status": 200, "headers": {}, "body": [], "ended": False},
 ], open(sys.argv[1] + "/tls.record.json", "w"))
 END

@@ -616,6 +616,15 @@ tests_unit_test_scrape_labels_SOURCES = tests/unit/test_scrape_labels.c tests/un
 tests_unit_test_scrape_labels_LDFLAGS = $(AM_LDFLAGS) $(LDFLAGS_FAILMALLOC)
 tests_unit_test_scrape_labels_LDADD = $(BASE_LA) $(UNIT_LIBS)
 
+unit_tests += tests/unit/test_scrape_kube
+tests_unit_test_scrape_kube_SOURCES = tests/unit/test_scrape_kube.c \
+	plugins/input/pprof_scrape/kube_doc.c plugins/input/pprof_scrape/kube_doc.h \
+	plugins/input/pprof_scrape/kube_page.c plugins/input/pprof_scrape/kube_page.h \
+	plugins/input/pprof_scrape/texts.c plugins/input/pprof_scrape/texts.h $(FAILMALLOC)
+tests_unit_test_scrape_kube_CFLAGS = $(AM_CFLAGS) $(JANSSON_CFLAGS)
+tests_unit_test_scrape_kube_LDFLAGS = $(AM_LDFLAGS) $(LDFLAGS_FAILMALLOC)
+tests_unit_test_scrape_kube_LDADD = $(BASE_LA) $(UNIT_LIBS) $(JANSSON_LIBS)
+
 unit_tests += tests/unit/test_diff
 tests_unit_test_diff_SOURCES = tests/unit/test_diff.c $(GRAPH_SAMPLE)
 tests_unit_test_diff_CPPFLAGS = $(decima_CPPFLAGS)

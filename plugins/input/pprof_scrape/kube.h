@@ -4,19 +4,24 @@
  *
  * A kube_watch keeps the objects of one resource in one namespace (or all of them): a list in pages,
  * then a watch from the list's resource version on, which is begun anew from where it ended; a list
- * again when the server does not know that version any more (410), or an event could not be taken. Of an object only those fields
- * are kept that labels are made of, as JSON text. On the loop's thread.
+ * again when the server does not know that version any more (410), or an event could not be taken. Of
+ * an object only that is kept which labels are made of (kube_doc.h).
+ *
+ * Targets are made of objects of the role, and of others that these are joined with. What is joined is
+ * asked for by name (kube__find()), and each object of the role remembers what was asked for it, found or
+ * not: of another that comes, changes or goes, those are made anew that had asked for it.
+ * On the loop's thread.
  * Source: kubernetes.io, "Kubernetes API concepts".
  */
 #ifndef DECIMA_PPROF_SCRAPE_KUBE_H
 #define DECIMA_PPROF_SCRAPE_KUBE_H
 
 #include <decima/plugin.h>
-#include <jansson.h>
 
 #include "core/base/vec.h"
 #include "plugins/input/pprof_scrape/discovery.h"
 #include "plugins/input/pprof_scrape/kube_auth.h"
+#include "plugins/input/pprof_scrape/kube_doc.h"
 #include "plugins/input/pprof_scrape/loop.h"
 #include "plugins/input/pprof_scrape/query.h"
 
@@ -31,6 +36,13 @@ enum kube_resource {
 	KUBE_REPLICASET,
 	KUBE_JOB,
 };
+
+struct kube_resource_kind {
+	const char *group, *name; /* of the path */
+	const struct kube_mask *mask;
+	bool has_no_namespace;
+};
+extern const struct kube_resource_kind kube_resources[]; /* by enum kube_resource */
 
 struct kube_selector {
 	int32_t role; /* enum kube_resource, of the first six */
@@ -59,9 +71,10 @@ struct kube_object {
 	struct kube_object *next; /* of its bucket */
 	uint32_t hash;
 	bool is_seen, is_dirty;
-	char *text; /* JSON; of what labels are made of */
-	struct source source;
-	char key[]; /* NAMESPACE/NAME, or NAME */
+	struct kube_doc *doc;
+	struct source source; /* of the role's: its targets */
+	VEC(uint32_t) asked;  /* of the role's: what its targets were joined with (name_of()) */
+	char key[];	      /* NAMESPACE/NAME, or NAME */
 };
 
 struct kube;
@@ -81,10 +94,14 @@ struct kube_watch {
 	bool is_listing;
 	int64_t began_mono_ns;
 	uint32_t n_seen;     /* of the list at hand */
+	uint32_t n_left_out; /* since it began */
 	uint32_t n_failures; /* in a row */
 	bool is_told;	     /* of the last one */
 	struct loop_timer again;
 };
+
+/* So many that of ten objects that changed, one in 26,000 others is taken for one of them. */
+enum { KUBE_CHANGED_BITS = 1 << 18 };
 
 struct kube {
 	struct discovery *d;
@@ -92,8 +109,12 @@ struct kube {
 	struct kube_access access;
 	struct dcm_http_client *client;
 	VEC(struct kube_watch *) watches;
-	bool is_all_dirty;
 	struct loop_timer rebuild;
+
+	/* Names of joined objects that changed since the last rebuild: a bit for each hash. */
+	uint64_t changed[KUBE_CHANGED_BITS / 64];
+	struct kube_object *building; /* what kube__find() asks for */
+	bool is_out_of_memory;	      /* for what is asked */
 };
 
 /* Begins with a list. 0 or -ENOMEM. */
@@ -102,14 +123,16 @@ void kube_watch__free(struct kube_watch *w);
 /* NULL: there is none. */
 struct kube_object *kube_watch__find(const struct kube_watch *w, const char *key);
 
-/* Something has changed: an object, or (NULL) one that others are joined with. */
-void kube__changed(struct kube *k, struct kube_object *o);
+/* The object came, changed, or goes. */
+void kube__changed(struct kube_watch *w, struct kube_object *o);
+/* A list is whole. */
+void kube__listed(struct kube *k);
 
-/* The object of that name, parsed: the caller's; NULL: there is none, or no memory. */
-json_t *kube__find(const struct kube *k, enum kube_resource resource, const char *namespace,
-		   const char *name);
+/* The object of that name, for the one whose targets are being made; NULL: there is none. */
+const struct kube_value *kube__find(struct kube *k, enum kube_resource resource,
+				    const char *namespace, const char *name);
 
 /* The targets of an object of the role. 0, -E2BIG, -ENOMEM. */
-int kube_roles__build(const struct kube *k, const json_t *object, struct groups *found);
+int kube_roles__build(struct kube *k, const struct kube_value *object, struct groups *found);
 
 #endif

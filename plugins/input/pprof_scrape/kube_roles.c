@@ -16,18 +16,21 @@
 
 #define META "__meta_kubernetes_"
 
-/* ---- JSON ---- */
+/* ---- values of an object ---- */
 
-static struct dcm_str text(const json_t *o, const char *key)
+static const struct kube_value *get(const struct kube_value *o, const char *key)
 {
-	const json_t *v = json_object_get(o, key);
-
-	return (struct dcm_str){ json_string_value(v), (uint32_t)json_string_length(v) };
+	return kube_value__get(o, key);
 }
 
-static const json_t *in(const json_t *o, const char *outer, const char *inner)
+static const struct kube_value *in(const struct kube_value *o, const char *outer, const char *inner)
 {
-	return json_object_get(json_object_get(o, outer), inner);
+	return get(get(o, outer), inner);
+}
+
+static struct dcm_str text(const struct kube_value *o, const char *key)
+{
+	return kube_value__text(get(o, key));
 }
 
 static struct dcm_str lower(struct dcm_str s, char *to, size_t cap)
@@ -39,102 +42,80 @@ static struct dcm_str lower(struct dcm_str s, char *to, size_t cap)
 	return (struct dcm_str){ to, (uint32_t)n };
 }
 
-static void put_bool(struct labelset *l, const char *name, const json_t *v)
-{
-	if (json_is_boolean(v))
-		labelset__put(l, name, json_is_true(v) ? STR("true") : STR("false"));
-}
-
 /* ---- labels of any object ---- */
 
-static void put_map(struct labelset *l, const char *kind, const char *what, json_t *map)
+static void put_map(struct labelset *l, const char *kind, const char *what, const struct kube_value *map)
 {
 	char prefix[80], present[80];
-	const char *key;
-	json_t *value;
 
 	snprintf(prefix, sizeof(prefix), META "%s_%s_", kind, what);
 	snprintf(present, sizeof(present), META "%s_%spresent_", kind, what);
-	json_object_foreach(map, key, value)
-	{
-		labelset__put_key(l, prefix, str__of(key),
-				  (struct dcm_str){ json_string_value(value),
-						    (uint32_t)json_string_length(value) });
-		labelset__put_key(l, present, str__of(key), STR("true"));
+	kube_each (v, map) {
+		labelset__put_key(l, prefix, text__str(v->name), kube_value__text(v));
+		labelset__put_key(l, present, text__str(v->name), STR("true"));
 	}
 }
 
-static void put_meta(struct labelset *l, const char *kind, const json_t *object)
+static void put_meta(struct labelset *l, const char *kind, const struct kube_value *object)
 {
-	const json_t *meta = json_object_get(object, "metadata");
+	const struct kube_value *meta = get(object, "metadata");
 
-	put_map(l, kind, "label", json_object_get(meta, "labels"));
-	put_map(l, kind, "annotation", json_object_get(meta, "annotations"));
+	put_map(l, kind, "label", get(meta, "labels"));
+	put_map(l, kind, "annotation", get(meta, "annotations"));
 }
 
-static struct dcm_str name_of(const json_t *object)
+static struct dcm_str name_of(const struct kube_value *object)
 {
-	return text(json_object_get(object, "metadata"), "name");
+	return text(get(object, "metadata"), "name");
 }
 
-static const char *namespace_of(const json_t *object)
+static const char *namespace_of(const struct kube_value *object)
 {
-	return json_string_value(in(object, "metadata", "namespace"));
+	return text(get(object, "metadata"), "namespace").p;
 }
 
 /* Of a node by its name; false: there is none. */
-static bool put_node(const struct kube *k, struct labelset *l, const char *name)
+static bool put_node(struct kube *k, struct labelset *l, const char *name)
 {
-	json_t *node = name ? kube__find(k, KUBE_NODE, NULL, name) : NULL;
+	const struct kube_value *node = name ? kube__find(k, KUBE_NODE, NULL, name) : NULL;
 
 	if (!node)
 		return false;
 	labelset__put(l, META "node_name", name_of(node));
 	put_meta(l, "node", node);
-	json_decref(node);
 	return true;
 }
 
-static void put_namespace(const struct kube *k, struct labelset *l, const json_t *object)
+static void put_namespace(struct kube *k, struct labelset *l, const struct kube_value *object)
 {
-	json_t *namespace = k->options->attach.namespace
-				    ? kube__find(k, KUBE_NAMESPACE, NULL, namespace_of(object))
-				    : NULL;
-
-	if (namespace)
-		put_meta(l, "namespace", namespace);
-	json_decref(namespace);
+	if (k->options->attach.namespace)
+		put_meta(l, "namespace", kube__find(k, KUBE_NAMESPACE, NULL, namespace_of(object)));
 }
 
 /* ---- pods ---- */
 
-static const json_t *controller_of(const json_t *object)
+static const struct kube_value *controller_of(const struct kube_value *object)
 {
-	const json_t *owners = in(object, "metadata", "ownerReferences");
-	const json_t *owner;
-	size_t i;
-
-	json_array_foreach(owners, i, owner) if (json_is_true(json_object_get(
-							 owner, "controller"))) return owner;
+	kube_each (owner, in(object, "metadata", "ownerReferences")) {
+		if (str__eq(text(owner, "controller"), STR("true")))
+			return owner;
+	}
 	return NULL;
 }
 
 /* The name of the controller of the object of that name, when it is of that kind. */
-static void put_owner(const struct kube *k, struct labelset *l, const char *label,
-		      enum kube_resource resource, const char *namespace, const char *name,
-		      const char *kind)
+static void put_owner(struct kube *k, struct labelset *l, const char *label, enum kube_resource resource,
+		      const char *namespace, const char *name, const char *kind)
 {
-	json_t *object = kube__find(k, resource, namespace, name);
-	const json_t *owner = object ? controller_of(object) : NULL;
+	const struct kube_value *owner = controller_of(kube__find(k, resource, namespace, name));
 
 	if (owner && str__eq(text(owner, "kind"), str__of(kind)))
 		labelset__put(l, label, text(owner, "name"));
-	json_decref(object);
 }
 
-static void put_controller(const struct kube *k, struct labelset *l, const json_t *pod)
+static void put_controller(struct kube *k, struct labelset *l, const struct kube_value *pod)
 {
-	const json_t *owner = controller_of(pod);
+	const struct kube_value *owner = controller_of(pod);
 	struct dcm_str kind = text(owner, "kind"), name = text(owner, "name");
 	const struct kube_attach *with = &k->options->attach;
 
@@ -153,15 +134,12 @@ static void put_controller(const struct kube *k, struct labelset *l, const json_
 		put_owner(k, l, META "pod_cronjob_name", KUBE_JOB, namespace_of(pod), name.p, "CronJob");
 }
 
-static void put_ready(struct labelset *l, const json_t *pod)
+static void put_ready(struct labelset *l, const struct kube_value *pod)
 {
-	const json_t *condition;
 	struct dcm_str ready = STR("unknown");
 	char buffer[16];
-	size_t i;
 
-	json_array_foreach(in(pod, "status", "conditions"), i, condition)
-	{
+	kube_each (condition, in(pod, "status", "conditions")) {
 		if (!str__eq(text(condition, "type"), STR("Ready")))
 			continue;
 		ready = lower(text(condition, "status"), buffer, sizeof(buffer));
@@ -170,45 +148,47 @@ static void put_ready(struct labelset *l, const json_t *pod)
 	labelset__put(l, META "pod_ready", ready);
 }
 
-static void put_pod(const struct kube *k, struct labelset *l, const json_t *pod)
+static void put_pod(struct kube *k, struct labelset *l, const struct kube_value *pod)
 {
-	const json_t *status = json_object_get(pod, "status");
+	const struct kube_value *status = get(pod, "status");
 
 	labelset__put(l, META "pod_ip", text(status, "podIP"));
 	put_ready(l, pod);
 	labelset__put(l, META "pod_phase", text(status, "phase"));
-	labelset__put(l, META "pod_node_name", text(json_object_get(pod, "spec"), "nodeName"));
+	labelset__put(l, META "pod_node_name", text(get(pod, "spec"), "nodeName"));
 	labelset__put(l, META "pod_host_ip", text(status, "hostIP"));
-	labelset__put(l, META "pod_uid", text(json_object_get(pod, "metadata"), "uid"));
+	labelset__put(l, META "pod_uid", text(get(pod, "metadata"), "uid"));
 	labelset__put(l, META "pod_name", name_of(pod));
 	put_meta(l, "pod", pod);
 	put_controller(k, l, pod);
 }
 
 /* Calls fn for each container, and then for those that begin the pod. */
-typedef void (*container_fn)(void *ctx, const json_t *container, bool is_init);
-static void each_container(const json_t *pod, container_fn fn, void *ctx)
+typedef void (*container_fn)(void *ctx, const struct kube_value *container, bool is_init);
+static void each_container(const struct kube_value *pod, container_fn fn, void *ctx)
 {
-	const json_t *c;
-	size_t i;
-
-	json_array_foreach(in(pod, "spec", "containers"), i, c) fn(ctx, c, false);
-	json_array_foreach(in(pod, "spec", "initContainers"), i, c) fn(ctx, c, true);
+	kube_each (c, in(pod, "spec", "containers"))
+		fn(ctx, c, false);
+	kube_each (c, in(pod, "spec", "initContainers"))
+		fn(ctx, c, true);
 }
 
-static int64_t port_of(const json_t *port, const char *key)
+/* 0: it has none. */
+static int64_t port_of(const struct kube_value *port, const char *key)
 {
-	return json_integer_value(json_object_get(port, key));
+	struct dcm_str number = text(port, key);
+
+	return number.p ? strtoll(number.p, NULL, 10) : 0;
 }
 
-static void put_container(struct labelset *l, const json_t *c, bool is_init)
+static void put_container(struct labelset *l, const struct kube_value *c, bool is_init)
 {
 	labelset__put(l, META "pod_container_name", text(c, "name"));
 	labelset__put(l, META "pod_container_image", text(c, "image"));
 	labelset__put(l, META "pod_container_init", is_init ? STR("true") : STR("false"));
 }
 
-static void put_container_port(struct labelset *l, const json_t *port, struct dcm_str protocol)
+static void put_container_port(struct labelset *l, const struct kube_value *port, struct dcm_str protocol)
 {
 	labelset__put(l, META "pod_container_port_name", text(port, "name"));
 	labelset__put_int(l, META "pod_container_port_number", port_of(port, "containerPort"));
@@ -216,55 +196,48 @@ static void put_container_port(struct labelset *l, const json_t *port, struct dc
 }
 
 struct pod_work {
-	const json_t *pod;
+	const struct kube_value *pod;
 	struct labelset *l;
 };
 
-static struct dcm_str container_id(const json_t *pod, const json_t *c, bool is_init)
+static struct dcm_str container_id(const struct kube_value *pod, const struct kube_value *c, bool is_init)
 {
-	const json_t *status;
-	size_t i;
-
-	json_array_foreach(in(pod, "status", is_init ? "initContainerStatuses" : "containerStatuses"),
-			   i, status)
-	{
+	kube_each (status, in(pod, "status", is_init ? "initContainerStatuses" : "containerStatuses")) {
 		if (str__eq(text(status, "name"), text(c, "name")))
 			return text(status, "containerID");
 	}
 	return STR("");
 }
 
-static void add_container(void *ctx, const json_t *c, bool is_init)
+static void add_container(void *ctx, const struct kube_value *c, bool is_init)
 {
 	struct pod_work *w = ctx;
-	struct dcm_str ip = text(json_object_get(w->pod, "status"), "podIP");
-	const json_t *ports = json_object_get(c, "ports"), *port;
-	size_t i;
+	struct dcm_str ip = text(get(w->pod, "status"), "podIP");
+	const struct kube_value *ports = get(c, "ports");
 
-	json_array_foreach(ports, i, port)
-	{
+	kube_each (port, ports) {
 		put_container(w->l, c, is_init);
 		labelset__put(w->l, META "pod_container_id", container_id(w->pod, c, is_init));
 		put_container_port(w->l, port, text(port, "protocol"));
 		labelset__add_port(w->l, ip, port_of(port, "containerPort"));
 	}
-	if (json_array_size(ports))
+	if (kube_value__first(ports))
 		return;
 	put_container(w->l, c, is_init);
 	labelset__put(w->l, META "pod_container_id", container_id(w->pod, c, is_init));
 	labelset__add(w->l, ip);
 }
 
-static void build_pod(const struct kube *k, const json_t *pod, struct labelset *l)
+static void build_pod(struct kube *k, const struct kube_value *pod, struct labelset *l)
 {
 	struct pod_work w = { pod, l };
-	const char *node = json_string_value(in(pod, "spec", "nodeName"));
+	const char *node = text(get(pod, "spec"), "nodeName").p;
 
 	/* It has none while it begins, or when it was evicted. */
-	if (text(json_object_get(pod, "status"), "podIP").n == 0)
+	if (text(get(pod, "status"), "podIP").n == 0)
 		return;
 	put_pod(k, l, pod);
-	labelset__put(l, META "namespace", text(json_object_get(pod, "metadata"), "namespace"));
+	labelset__put(l, META "namespace", text(get(pod, "metadata"), "namespace"));
 	/* A node that is not there was left out by a selector. */
 	if (k->options->attach.node && !put_node(k, l, node))
 		return;
@@ -275,86 +248,88 @@ static void build_pod(const struct kube *k, const json_t *pod, struct labelset *
 
 /* ---- nodes ---- */
 
-static const json_t *node_address(const json_t *node)
+/* The first of that type. */
+static const struct kube_value *address_of(const struct kube_value *node, struct dcm_str type)
 {
-	static const char *const order[] = { "InternalIP",  "InternalDNS",  "ExternalIP",
-					     "ExternalDNS", "LegacyHostIP", "Hostname" };
-	const json_t *a;
-	size_t i;
-
-	for (size_t t = 0; t < sizeof(order) / sizeof(*order); t++)
-		json_array_foreach(in(node, "status", "addresses"), i,
-				   a) if (str__eq(text(a, "type"), str__of(order[t]))) return a;
+	kube_each (a, in(node, "status", "addresses")) {
+		if (str__eq(text(a, "type"), type))
+			return a;
+	}
 	return NULL;
 }
 
-static void build_node(const json_t *node, struct labelset *l)
+static const struct kube_value *node_address(const struct kube_value *node)
 {
-	const json_t *all = in(node, "status", "addresses"), *a = node_address(node), *c;
+	static const char *const order[] = { "InternalIP",  "InternalDNS",  "ExternalIP",
+					     "ExternalDNS", "LegacyHostIP", "Hostname" };
+	const struct kube_value *a = NULL;
+
+	for (size_t i = 0; i < sizeof(order) / sizeof(*order) && !a; i++)
+		a = address_of(node, str__of(order[i]));
+	return a;
+}
+
+static void build_node(const struct kube_value *node, struct labelset *l)
+{
+	const struct kube_value *a = node_address(node);
 	char type[64], status[16];
 
 	if (!a)
 		return;
-	labelset__put(l, META "node_provider_id", text(json_object_get(node, "spec"), "providerID"));
-	size_t i;
-	json_array_foreach(in(node, "status", "conditions"), i, c)
+	labelset__put(l, META "node_provider_id", text(get(node, "spec"), "providerID"));
+	kube_each (c, in(node, "status", "conditions"))
 		labelset__put_key(l, META "node_condition_", lower(text(c, "type"), type, sizeof(type)),
 				  lower(text(c, "status"), status, sizeof(status)));
 	labelset__put(l, META "node_name", name_of(node));
 	put_meta(l, "node", node);
 	labelset__put(l, "instance", name_of(node));
-	/* Of two of a type the first counts: put last. */
-	for (i = json_array_size(all); i > 0; i--)
-		labelset__put_key(l, META "node_address_", text(json_array_get(all, i - 1), "type"),
-				  text(json_array_get(all, i - 1), "address"));
-	labelset__add_port(
-		l, text(a, "address"),
-		port_of(json_object_get(in(node, "status", "daemonEndpoints"), "kubeletEndpoint"),
-			"Port"));
+	kube_each (other, in(node, "status", "addresses")) {
+		if (address_of(node, text(other, "type")) == other)
+			labelset__put_key(l, META "node_address_", text(other, "type"),
+					  text(other, "address"));
+	}
+	labelset__add_port(l, text(a, "address"),
+			   port_of(get(in(node, "status", "daemonEndpoints"), "kubeletEndpoint"), "Port"));
 }
 
 /* ---- services ---- */
 
-static void put_service(struct labelset *l, const json_t *service)
+static void put_service(struct labelset *l, const struct kube_value *service)
 {
-	labelset__put(l, META "namespace", text(json_object_get(service, "metadata"), "namespace"));
+	labelset__put(l, META "namespace", text(get(service, "metadata"), "namespace"));
 	labelset__put(l, META "service_name", name_of(service));
 	put_meta(l, "service", service);
 }
 
-static void put_load_balancer(struct labelset *l, const json_t *service)
+static void put_load_balancer(struct labelset *l, const struct kube_value *service)
 {
-	const json_t *all = json_object_get(in(service, "status", "loadBalancer"), "ingress"), *one;
-	struct dcm_str ip;
 	char joined[1024];
-	size_t n = 0, i;
+	size_t n = 0;
 
-	json_array_foreach(all, i, one)
-	{
-		ip = text(one, "ip");
+	kube_each (one, get(in(service, "status", "loadBalancer"), "ingress")) {
+		struct dcm_str ip = text(one, "ip");
+
 		if (ip.n && n + ip.n + 1 < sizeof(joined))
 			n += (size_t)snprintf(joined + n, sizeof(joined) - n, "%s%.*s",
 					      n ? "," : "", STR_ARG(ip));
 	}
 	labelset__put(l, META "service_loadbalancer_ip",
 		      n ? (struct dcm_str){ joined, (uint32_t)n }
-			: text(json_object_get(service, "spec"), "loadBalancerIP"));
+			: text(get(service, "spec"), "loadBalancerIP"));
 }
 
-static void build_service(const struct kube *k, const json_t *service, struct labelset *l)
+static void build_service(struct kube *k, const struct kube_value *service, struct labelset *l)
 {
-	const json_t *spec = json_object_get(service, "spec"), *port;
+	const struct kube_value *spec = get(service, "spec");
 	struct dcm_str type = text(spec, "type"), name = name_of(service);
 	char host[600];
-	size_t i;
 
 	put_service(l, service);
 	put_namespace(k, l, service);
 	labelset__share(l);
 	snprintf(host, sizeof(host), "%.*s.%s.svc", STR_ARG(name),
 		 namespace_of(service) ? namespace_of(service) : "");
-	json_array_foreach(json_object_get(spec, "ports"), i, port)
-	{
+	kube_each (port, get(spec, "ports")) {
 		labelset__put(l, META "service_port_name", text(port, "name"));
 		labelset__put_int(l, META "service_port_number", port_of(port, "port"));
 		labelset__put(l, META "service_port_protocol", text(port, "protocol"));
@@ -383,18 +358,11 @@ static bool matches(struct dcm_str pattern, struct dcm_str host)
 		       (struct dcm_str){ dot, host.n - (uint32_t)(dot - host.p) });
 }
 
-static bool has_tls(const json_t *spec, struct dcm_str host)
+static bool has_tls(const struct kube_value *spec, struct dcm_str host)
 {
-	const json_t *tls, *h;
-	size_t i, k;
-
-	json_array_foreach(json_object_get(spec, "tls"), i, tls)
-	{
-		json_array_foreach(json_object_get(tls, "hosts"), k, h)
-		{
-			if (matches((struct dcm_str){ json_string_value(h),
-						      (uint32_t)json_string_length(h) },
-				    host))
+	kube_each (tls, get(spec, "tls")) {
+		kube_each (h, get(tls, "hosts")) {
+			if (matches(kube_value__text(h), host))
 				return true;
 		}
 	}
@@ -409,24 +377,22 @@ static void add_path(struct labelset *l, struct dcm_str host, bool is_https, str
 	labelset__add(l, host);
 }
 
-static void build_ingress(const struct kube *k, const json_t *ingress, struct labelset *l)
+static void build_ingress(struct kube *k, const struct kube_value *ingress, struct labelset *l)
 {
-	const json_t *spec = json_object_get(ingress, "spec"), *rule, *path;
-	size_t i, n;
+	const struct kube_value *spec = get(ingress, "spec");
 
-	labelset__put(l, META "namespace", text(json_object_get(ingress, "metadata"), "namespace"));
+	labelset__put(l, META "namespace", text(get(ingress, "metadata"), "namespace"));
 	labelset__put(l, META "ingress_class_name", text(spec, "ingressClassName"));
 	labelset__put(l, META "ingress_name", name_of(ingress));
 	put_meta(l, "ingress", ingress);
 	put_namespace(k, l, ingress);
 	labelset__share(l);
-	json_array_foreach(json_object_get(spec, "rules"), i, rule)
-	{
-		const json_t *http = json_object_get(rule, "http");
+	kube_each (rule, get(spec, "rules")) {
+		const struct kube_value *http = get(rule, "http");
 		struct dcm_str host = text(rule, "host");
 		bool is_https = has_tls(spec, host);
 
-		json_array_foreach(json_object_get(http, "paths"), n, path)
+		kube_each (path, get(http, "paths"))
 			add_path(l, host, is_https, text(path, "path"));
 		if (!http)
 			add_path(l, host, is_https, STR("/"));
@@ -437,12 +403,12 @@ static void build_ingress(const struct kube *k, const json_t *ingress, struct la
 
 /* A pod that an endpoint leads to, and the ports that have a target already. */
 struct seen {
-	json_t *pod;
+	const struct kube_value *pod;
 	VEC(int64_t) ports;
 };
 
 struct endpoints_work {
-	const struct kube *k;
+	struct kube *k;
 	struct labelset *l;
 	VEC(struct seen) seen;
 	/* Of the one that is being made. */
@@ -451,10 +417,9 @@ struct endpoints_work {
 	struct dcm_str protocol; /* p NULL: the container's */
 };
 
-static struct seen *see(struct endpoints_work *w, const json_t *ref)
+static struct seen *see(struct endpoints_work *w, const struct kube_value *ref)
 {
-	const char *namespace = json_string_value(json_object_get(ref, "namespace"));
-	const char *name = json_string_value(json_object_get(ref, "name"));
+	const char *namespace = text(ref, "namespace").p, *name = text(ref, "name").p;
 	struct seen new = { 0 };
 
 	if (!ref || !str__eq(text(ref, "kind"), STR("Pod")) || !name || !namespace)
@@ -468,19 +433,14 @@ static struct seen *see(struct endpoints_work *w, const json_t *ref)
 		return NULL;
 	if (vec__push(&w->seen, new))
 		return &w->seen.v[w->seen.n - 1];
-	json_decref(new.pod);
 	w->l->error = -ENOMEM;
 	return NULL;
 }
 
-static void put_matching_port(void *ctx, const json_t *c, bool is_init)
+static void put_matching_port(void *ctx, const struct kube_value *c, bool is_init)
 {
 	struct endpoints_work *w = ctx;
-	const json_t *port;
-	size_t i;
-
-	json_array_foreach(json_object_get(c, "ports"), i, port)
-	{
+	kube_each (port, get(c, "ports")) {
 		if (port_of(port, "containerPort") != w->port)
 			continue;
 		put_container(w->l, c, is_init);
@@ -490,7 +450,7 @@ static void put_matching_port(void *ctx, const json_t *c, bool is_init)
 }
 
 /* What all targets of an endpoint have: the pod behind it, and its container. */
-static void put_endpoint_pod(struct endpoints_work *w, const json_t *ref)
+static void put_endpoint_pod(struct endpoints_work *w, const struct kube_value *ref)
 {
 	struct seen *s = see(w, ref);
 
@@ -510,14 +470,10 @@ static bool is_covered(const struct seen *s, int64_t port)
 	return false;
 }
 
-static void add_uncovered(void *ctx, const json_t *c, bool is_init)
+static void add_uncovered(void *ctx, const struct kube_value *c, bool is_init)
 {
 	struct endpoints_work *w = ctx;
-	const json_t *port;
-	size_t i;
-
-	json_array_foreach(json_object_get(c, "ports"), i, port)
-	{
+	kube_each (port, get(c, "ports")) {
 		int64_t number = port_of(port, "containerPort");
 
 		if (is_covered(w->of, number))
@@ -525,7 +481,7 @@ static void add_uncovered(void *ctx, const json_t *c, bool is_init)
 		put_container(w->l, c, is_init);
 		put_container_port(w->l, port, text(port, "protocol"));
 		put_pod(w->k, w->l, w->of->pod);
-		labelset__add_port(w->l, text(json_object_get(w->of->pod, "status"), "podIP"), number);
+		labelset__add_port(w->l, text(get(w->of->pod, "status"), "podIP"), number);
 	}
 }
 
@@ -534,15 +490,14 @@ static void end_endpoints(struct endpoints_work *w)
 {
 	for (size_t i = 0; i < w->seen.n; i++) {
 		w->of = &w->seen.v[i];
-		if (text(json_object_get(w->of->pod, "status"), "podIP").n)
+		if (text(get(w->of->pod, "status"), "podIP").n)
 			each_container(w->of->pod, add_uncovered, w);
-		json_decref(w->seen.v[i].pod);
 		vec__fini(&w->seen.v[i].ports);
 	}
 	vec__fini(&w->seen);
 }
 
-static void put_ref(struct labelset *l, const json_t *ref, const char *kind, const char *name)
+static void put_ref(struct labelset *l, const struct kube_value *ref, const char *kind, const char *name)
 {
 	if (!ref)
 		return;
@@ -550,12 +505,12 @@ static void put_ref(struct labelset *l, const json_t *ref, const char *kind, con
 	labelset__put(l, name, text(ref, "name"));
 }
 
-static void add_endpoint(struct endpoints_work *w, const json_t *address, const json_t *port,
-			 const char *ready)
+static void add_endpoint(struct endpoints_work *w, const struct kube_value *address,
+			 const struct kube_value *port, const char *ready)
 {
 	struct labelset *l = w->l;
-	const json_t *ref = json_object_get(address, "targetRef");
-	const char *node = json_string_value(json_object_get(address, "nodeName"));
+	const struct kube_value *ref = get(address, "targetRef");
+	const char *node = text(address, "nodeName").p;
 
 	if (l->error)
 		return;
@@ -568,78 +523,69 @@ static void add_endpoint(struct endpoints_work *w, const json_t *address, const 
 	labelset__put(l, META "endpoint_node_name", str__of(node));
 	labelset__put(l, META "endpoint_hostname", text(address, "hostname"));
 	if (!node && str__eq(text(ref, "kind"), STR("Node")))
-		node = json_string_value(json_object_get(ref, "name"));
+		node = text(ref, "name").p;
 	if (w->k->options->attach.node)
 		put_node(w->k, l, node);
 	put_endpoint_pod(w, ref);
 	labelset__add_port(l, text(address, "ip"), w->port);
 }
 
-static void build_endpoints(const struct kube *k, const json_t *object, struct labelset *l)
+static void build_endpoints(struct kube *k, const struct kube_value *object, struct labelset *l)
 {
 	struct endpoints_work w = { .k = k, .l = l };
-	json_t *service = kube__find(k, KUBE_SERVICE, namespace_of(object), name_of(object).p);
-	const json_t *subset, *port, *address;
-	size_t i, p, a;
+	const struct kube_value *service = kube__find(k, KUBE_SERVICE, namespace_of(object),
+						      name_of(object).p);
 
-	labelset__put(l, META "namespace", text(json_object_get(object, "metadata"), "namespace"));
+	labelset__put(l, META "namespace", text(get(object, "metadata"), "namespace"));
 	if (service)
 		put_service(l, service);
-	json_decref(service);
 	labelset__put(l, META "endpoints_name", name_of(object));
 	put_meta(l, "endpoints", object);
 	put_namespace(k, l, object);
 	labelset__share(l);
-	json_array_foreach(json_object_get(object, "subsets"), i, subset)
-	{
-		json_array_foreach(json_object_get(subset, "ports"), p, port)
-		{
+	kube_each (subset, get(object, "subsets")) {
+		kube_each (port, get(subset, "ports")) {
 			if (l->error)
 				break;
-			json_array_foreach(json_object_get(subset, "addresses"), a, address)
+			kube_each (address, get(subset, "addresses"))
 				add_endpoint(&w, address, port, "true");
-			json_array_foreach(json_object_get(subset, "notReadyAddresses"), a, address)
+			kube_each (address, get(subset, "notReadyAddresses"))
 				add_endpoint(&w, address, port, "false");
 		}
 	}
 	end_endpoints(&w);
 }
 
-static void put_slice_endpoint(struct labelset *l, const json_t *e)
+static void put_slice_endpoint(struct labelset *l, const struct kube_value *e)
 {
-	const json_t *c = json_object_get(e, "conditions"), *value;
-	const char *key;
+	const struct kube_value *c = get(e, "conditions");
 
-	put_bool(l, META "endpointslice_endpoint_conditions_ready", json_object_get(c, "ready"));
-	put_bool(l, META "endpointslice_endpoint_conditions_serving", json_object_get(c, "serving"));
-	put_bool(l, META "endpointslice_endpoint_conditions_terminating",
-		 json_object_get(c, "terminating"));
+	labelset__put(l, META "endpointslice_endpoint_conditions_ready", text(c, "ready"));
+	labelset__put(l, META "endpointslice_endpoint_conditions_serving", text(c, "serving"));
+	labelset__put(l, META "endpointslice_endpoint_conditions_terminating", text(c, "terminating"));
 	labelset__put(l, META "endpointslice_endpoint_hostname", text(e, "hostname"));
-	put_ref(l, json_object_get(e, "targetRef"), META "endpointslice_address_target_kind",
+	put_ref(l, get(e, "targetRef"), META "endpointslice_address_target_kind",
 		META "endpointslice_address_target_name");
 	labelset__put(l, META "endpointslice_endpoint_node_name", text(e, "nodeName"));
 	labelset__put(l, META "endpointslice_endpoint_zone", text(e, "zone"));
-	json_object_foreach(json_object_get(e, "deprecatedTopology"), key, value)
-	{
-		labelset__put_key(l, META "endpointslice_endpoint_topology_", str__of(key),
-				  (struct dcm_str){ json_string_value(value),
-						    (uint32_t)json_string_length(value) });
-		labelset__put_key(l, META "endpointslice_endpoint_topology_present_", str__of(key),
-				  STR("true"));
+	kube_each (v, get(e, "deprecatedTopology")) {
+		labelset__put_key(l, META "endpointslice_endpoint_topology_", text__str(v->name),
+				  kube_value__text(v));
+		labelset__put_key(l, META "endpointslice_endpoint_topology_present_",
+				  text__str(v->name), STR("true"));
 	}
 }
 
-static void add_slice_address(struct endpoints_work *w, struct dcm_str address, const json_t *e,
-			      const json_t *port)
+static void add_slice_address(struct endpoints_work *w, struct dcm_str address,
+			      const struct kube_value *e, const struct kube_value *port)
 {
 	struct labelset *l = w->l;
-	const json_t *ref = json_object_get(e, "targetRef"),
-		     *number = json_object_get(port, "port");
+	const struct kube_value *ref = get(e, "targetRef"), *number = get(port, "port");
 	bool is_node = str__eq(text(ref, "kind"), STR("Node"));
 
 	if (l->error)
 		return;
-	w->port = number ? json_integer_value(number) : -1;
+	w->port = number ? port_of(port, "port") : -1;
 	w->protocol = (struct dcm_str){ 0 };
 	labelset__put(l, META "endpointslice_port_name", text(port, "name"));
 	labelset__put(l, META "endpointslice_port_protocol", text(port, "protocol"));
@@ -648,9 +594,7 @@ static void add_slice_address(struct endpoints_work *w, struct dcm_str address, 
 	labelset__put(l, META "endpointslice_port_app_protocol", text(port, "appProtocol"));
 	put_slice_endpoint(l, e);
 	if (w->k->options->attach.node)
-		put_node(w->k, l,
-			 json_string_value(json_object_get(is_node ? ref : e,
-							   is_node ? "name" : "nodeName")));
+		put_node(w->k, l, is_node ? text(ref, "name").p : text(e, "nodeName").p);
 	put_endpoint_pod(w, ref);
 	if (number)
 		labelset__add_port(l, address, w->port);
@@ -659,49 +603,40 @@ static void add_slice_address(struct endpoints_work *w, struct dcm_str address, 
 }
 
 /* The second one of a service that has addresses of both kinds leads to the same pods. */
-static bool is_second_family(const json_t *service, const json_t *slice)
+static bool is_second_family(const struct kube_value *service, const struct kube_value *slice)
 {
-	const json_t *spec = json_object_get(service, "spec");
+	const struct kube_value *spec = get(service, "spec");
 	struct dcm_str policy = text(spec, "ipFamilyPolicy");
-	const json_t *first = json_array_get(json_object_get(spec, "ipFamilies"), 0);
+	const struct kube_value *first = kube_value__first(get(spec, "ipFamilies"));
 
 	return (str__eq(policy, STR("PreferDualStack")) ||
 		str__eq(policy, STR("RequireDualStack"))) &&
-	       first && !str__eq(text(slice, "addressType"), str__of(json_string_value(first)));
+	       first && !str__eq(text(slice, "addressType"), kube_value__text(first));
 }
 
-static void build_slice(const struct kube *k, const json_t *slice, struct labelset *l)
+static void build_slice(struct kube *k, const struct kube_value *slice, struct labelset *l)
 {
 	struct endpoints_work w = { .k = k, .l = l };
-	const char *of = json_string_value(
-		json_object_get(in(slice, "metadata", "labels"), "kubernetes.io/service-name"));
-	json_t *service = kube__find(k, KUBE_SERVICE, namespace_of(slice), of);
-	const json_t *e, *port, *address;
+	const char *of = text(in(slice, "metadata", "labels"), "kubernetes.io/service-name").p;
+	const struct kube_value *service = kube__find(k, KUBE_SERVICE, namespace_of(slice), of);
 	bool is_second = service && is_second_family(service, slice);
-	size_t i, p, a;
 
-	labelset__put(l, META "namespace", text(json_object_get(slice, "metadata"), "namespace"));
+	labelset__put(l, META "namespace", text(get(slice, "metadata"), "namespace"));
 	labelset__put(l, META "endpointslice_address_type", text(slice, "addressType"));
 	labelset__put(l, META "endpointslice_name", name_of(slice));
 	put_meta(l, "endpointslice", slice);
 	if (service)
 		put_service(l, service);
-	json_decref(service);
 	put_namespace(k, l, slice);
 	if (is_second)
 		return;
 	labelset__share(l);
-	json_array_foreach(json_object_get(slice, "endpoints"), i, e)
-	{
-		json_array_foreach(json_object_get(slice, "ports"), p, port)
-		{
+	kube_each (e, get(slice, "endpoints")) {
+		kube_each (port, get(slice, "ports")) {
 			if (l->error)
 				break;
-			json_array_foreach(json_object_get(e, "addresses"), a, address) add_slice_address(
-				&w,
-				(struct dcm_str){ json_string_value(address),
-						  (uint32_t)json_string_length(address) },
-				e, port);
+			kube_each (address, get(e, "addresses"))
+				add_slice_address(&w, kube_value__text(address), e, port);
 		}
 	}
 	end_endpoints(&w);
@@ -709,7 +644,7 @@ static void build_slice(const struct kube *k, const json_t *slice, struct labels
 
 /* ---- all roles ---- */
 
-int kube_roles__build(const struct kube *k, const json_t *object, struct groups *found)
+int kube_roles__build(struct kube *k, const struct kube_value *object, struct groups *found)
 {
 	struct labelset l = { .to = found };
 

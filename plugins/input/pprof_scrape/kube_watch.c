@@ -15,108 +15,19 @@
 #include "core/base/url.h"
 #include "plugins/input/pprof_scrape/job.h"
 #include "plugins/input/pprof_scrape/kube.h"
+#include "plugins/input/pprof_scrape/kube_page.h"
 
-/* A page of pods is about 1 MB of JSON, which takes some 10 MB while it is read. */
-#define PAGE	     100
+/* As kubectl asks: a page of pods is some 4 MB. */
+#define PAGE	     500
 #define WATCH_S	     480
 #define LIST_NS	     ((int64_t)60000000000)
-#define MAX_BYTES    ((size_t)512 << 20)
 #define BACKOFF_NS   ((int64_t)800000000)
 #define BACKOFF_MOST 6 /* doublings: 51 s */
 #define REFUSALS     2 /* of a watch, until its version is given up */
 
-/* ---- what is kept of an object ---- */
-
-struct mask {
-	const char *name;
-	const struct mask *inner; /* NULL: all of it */
-};
-
-static const struct mask owner_mask[] = { { "kind", 0 }, { "name", 0 }, { "controller", 0 }, { 0, 0 } };
-static const struct mask meta_mask[] = {
-	{ "name", 0 },	 { "namespace", 0 },   { "uid", 0 },
-	{ "labels", 0 }, { "annotations", 0 }, { "ownerReferences", owner_mask },
-	{ 0, 0 }
-};
-static const struct mask only_meta[] = { { "metadata", meta_mask }, { 0, 0 } };
-static const struct mask state_mask[] = { { "type", 0 }, { "status", 0 }, { 0, 0 } };
-static const struct mask container_mask[] = { { "name", 0 }, { "image", 0 }, { "ports", 0 }, { 0, 0 } };
-static const struct mask id_mask[] = { { "name", 0 }, { "containerID", 0 }, { 0, 0 } };
-static const struct mask pod_spec[] = { { "nodeName", 0 },
-					{ "containers", container_mask },
-					{ "initContainers", container_mask },
-					{ 0, 0 } };
-static const struct mask pod_status[] = { { "podIP", 0 },
-					  { "hostIP", 0 },
-					  { "phase", 0 },
-					  { "conditions", state_mask },
-					  { "containerStatuses", id_mask },
-					  { "initContainerStatuses", id_mask },
-					  { 0, 0 } };
-static const struct mask pod_mask[] = {
-	{ "metadata", meta_mask }, { "spec", pod_spec }, { "status", pod_status }, { 0, 0 }
-};
-static const struct mask node_spec[] = { { "providerID", 0 }, { 0, 0 } };
-static const struct mask node_status[] = {
-	{ "addresses", 0 }, { "conditions", state_mask }, { "daemonEndpoints", 0 }, { 0, 0 }
-};
-static const struct mask node_mask[] = {
-	{ "metadata", meta_mask }, { "spec", node_spec }, { "status", node_status }, { 0, 0 }
-};
-static const struct mask service_spec[] = { { "ports", 0 },	     { "type", 0 },
-					    { "externalName", 0 },   { "clusterIP", 0 },
-					    { "loadBalancerIP", 0 }, { "ipFamilies", 0 },
-					    { "ipFamilyPolicy", 0 }, { 0, 0 } };
-static const struct mask service_status[] = { { "loadBalancer", 0 }, { 0, 0 } };
-static const struct mask service_mask[] = {
-	{ "metadata", meta_mask }, { "spec", service_spec }, { "status", service_status }, { 0, 0 }
-};
-static const struct mask endpoints_mask[] = { { "metadata", meta_mask }, { "subsets", 0 }, { 0, 0 } };
-static const struct mask slice_mask[] = {
-	{ "metadata", meta_mask }, { "addressType", 0 }, { "endpoints", 0 }, { "ports", 0 }, { 0, 0 }
-};
-static const struct mask ingress_mask[] = { { "metadata", meta_mask }, { "spec", 0 }, { 0, 0 } };
-
-static const struct resource {
-	const char *group, *name;
-	const struct mask *mask;
-	bool has_no_namespace;
-} resources[] = {
-	[KUBE_NODE] = { "api/v1", "nodes", node_mask, true },
-	[KUBE_POD] = { "api/v1", "pods", pod_mask, false },
-	[KUBE_SERVICE] = { "api/v1", "services", service_mask, false },
-	[KUBE_ENDPOINTS] = { "api/v1", "endpoints", endpoints_mask, false },
-	[KUBE_SLICE] = { "apis/discovery.k8s.io/v1", "endpointslices", slice_mask, false },
-	[KUBE_INGRESS] = { "apis/networking.k8s.io/v1", "ingresses", ingress_mask, false },
-	[KUBE_NAMESPACE] = { "api/v1", "namespaces", only_meta, true },
-	[KUBE_REPLICASET] = { "apis/apps/v1", "replicasets", only_meta, false },
-	[KUBE_JOB] = { "apis/batch/v1", "jobs", only_meta, false },
-};
-
-/* Takes away what the mask does not name; of a list, in each element. */
-static void keep(json_t *from, const struct mask *mask)
-{
-	const char *name;
-	json_t *value;
-	void *next;
-	size_t i;
-
-	if (json_is_array(from)) {
-		json_array_foreach(from, i, value) keep(value, mask);
-		return;
-	}
-	json_object_foreach_safe(from, next, name, value)
-	{
-		const struct mask *m = mask;
-
-		while (m->name && strcmp(m->name, name) != 0)
-			m++;
-		if (!m->name)
-			json_object_del(from, name);
-		else if (m->inner)
-			keep(value, m->inner);
-	}
-}
+/* What is known of one resource: a pod takes some 1.5 kB. */
+#define MAX_OBJECTS 100000
+#define MAX_BYTES   ((size_t)128 << 20)
 
 /* ---- objects by their key ---- */
 
@@ -158,6 +69,11 @@ static bool grow(struct kube_watch *w)
 	return true;
 }
 
+static size_t bytes_of(const struct kube_object *o)
+{
+	return sizeof(*o) + strlen(o->key) + 1 + (o->doc ? o->doc->n_bytes : 0);
+}
+
 static struct kube_object *add_object(struct kube_watch *w, const char *key)
 {
 	const size_t n = strlen(key) + 1;
@@ -170,7 +86,7 @@ static struct kube_object *add_object(struct kube_watch *w, const char *key)
 	o->next = w->buckets[o->hash & (w->n_buckets - 1)];
 	w->buckets[o->hash & (w->n_buckets - 1)] = o;
 	w->n++;
-	w->n_bytes += sizeof(*o) + n;
+	w->n_bytes += bytes_of(o);
 	return o;
 }
 
@@ -182,11 +98,11 @@ static void remove_object(struct kube_watch *w, struct kube_object *o)
 		at = &(*at)->next;
 	*at = o->next;
 	w->n--;
-	w->n_bytes -= sizeof(*o) + strlen(o->key) + 1 + (o->text ? strlen(o->text) : 0);
+	w->n_bytes -= bytes_of(o);
 	discovery__lost(w->kube->d, &o->source);
-	if (!w->is_primary)
-		kube__changed(w->kube, NULL);
-	free(o->text);
+	kube__changed(w, o);
+	kube_doc__free(o->doc);
+	vec__fini(&o->asked);
 	free(o);
 }
 
@@ -205,7 +121,7 @@ static bool key_of(const json_t *object, char ret[static 600])
 
 static void fail(struct kube_watch *w, const char *what)
 {
-	discovery__failed(w->kube->d, "%s: %s", resources[w->resource].name, what);
+	discovery__failed(w->kube->d, "%s: %s", kube_resources[w->resource].name, what);
 	w->is_told = true;
 }
 
@@ -213,45 +129,83 @@ static void go_well(struct kube_watch *w)
 {
 	w->n_failures = 0;
 	w->is_told = false;
-	discovery__well(w->kube->d);
+	if (w->n_left_out == 0)
+		discovery__well(w->kube->d);
+	else
+		discovery__failed(w->kube->d,
+				  "%s: %u have no room, as no more than %d are held, and %zu MiB; "
+				  "choose some by namespaces or selectors",
+				  kube_resources[w->resource].name, w->n_left_out, MAX_OBJECTS,
+				  MAX_BYTES >> 20);
+}
+
+/* One that there is no room for is not known, as if it were not there: until the next list. */
+static void leave_out(struct kube_watch *w, struct kube_object *o)
+{
+	const struct dcm_host *host = w->kube->d->job->host;
+
+	if (o)
+		remove_object(w, o);
+	if (w->n_left_out++ == 0 && !w->is_listing)
+		go_well(w);
+	host->drop(host, "kubernetes_objects", 1);
+}
+
+static bool has_room(const struct kube_watch *w, const struct kube_object *o, const struct kube_doc *new)
+{
+	const size_t before = o && o->doc ? o->doc->n_bytes : 0;
+
+	return (o || w->n < MAX_OBJECTS) && w->n_bytes - before + new->n_bytes <= MAX_BYTES;
+}
+
+/* The object is as the document says, which it takes. False: out of memory. */
+static bool put_doc(struct kube_watch *w, const char *key, struct kube_doc *doc)
+{
+	struct kube_object *o = kube_watch__find(w, key);
+
+	if (!has_room(w, o, doc)) {
+		kube_doc__free(doc);
+		leave_out(w, o);
+		return true;
+	}
+	if (!o)
+		o = add_object(w, key);
+	if (!o) {
+		kube_doc__free(doc);
+		return false;
+	}
+	w->n_seen += !o->is_seen;
+	o->is_seen = true;
+	if (o->doc && kube_doc__are_same(o->doc, doc)) {
+		kube_doc__free(doc);
+		return true;
+	}
+	w->n_bytes -= bytes_of(o);
+	kube_doc__free(o->doc);
+	o->doc = doc;
+	w->n_bytes += bytes_of(o);
+	kube__changed(w, o);
+	return true;
 }
 
 /* An object as it is now. False: it could not be kept, which was told. */
 static bool put(struct kube_watch *w, json_t *object)
 {
-	struct kube_object *o;
-	char key[600], *text;
-	size_t n, n_before;
+	struct texts *texts = w->kube->d->job->texts;
+	struct kube_doc *doc;
+	char key[600];
 
 	if (!key_of(object, key)) {
 		fail(w, "an object has no name");
 		return false;
 	}
-	keep(object, w->is_metadata_only ? only_meta : resources[w->resource].mask);
-	text = json_dumps(object, JSON_COMPACT | JSON_SORT_KEYS);
-	o = kube_watch__find(w, key);
-	if (text && !o)
-		o = add_object(w, key);
-	n = text ? strlen(text) : 0;
-	n_before = o && o->text ? strlen(o->text) : 0;
-	if (!text || !o || w->n_bytes - n_before + n > MAX_BYTES) {
-		fail(w, !text || !o
-				? "out of memory"
-				: "its objects have more than 512 MiB; choose some by selectors");
-		free(text);
-		return false;
-	}
-	w->n_seen += !o->is_seen;
-	o->is_seen = true;
-	if (o->text && strcmp(o->text, text) == 0) {
-		free(text);
+	doc = kube_doc__new(texts, object,
+			    w->is_metadata_only ? kube_resources[KUBE_NAMESPACE].mask
+						: kube_resources[w->resource].mask);
+	if (doc && put_doc(w, key, doc))
 		return true;
-	}
-	w->n_bytes += n - n_before;
-	free(o->text);
-	o->text = text;
-	kube__changed(w->kube, w->is_primary ? o : NULL);
-	return true;
+	fail(w, "out of memory");
+	return false;
 }
 
 static void ask(struct kube_watch *w);
@@ -309,40 +263,35 @@ static void remove_unseen(struct kube_watch *w, struct kube_object *o)
 		remove_object(w, o);
 }
 
-static bool take_items(struct kube_watch *w, const json_t *items, const json_t *meta)
-{
-	const uint32_t n_before = w->n_seen;
-	bool is_well = true;
-	json_t *item;
-	size_t i;
+struct taking {
+	struct kube_watch *w;
+	bool is_well;
+};
 
-	json_array_foreach(items, i, item) is_well &= put(w, item);
-	set_text(&w->more, meta, "continue");
-	set_text(&w->version, meta, "resourceVersion");
-	if (!w->version)
-		fail(w, "the list has no resourceVersion");
-	else if (is_well && w->more && w->n_seen == n_before)
-		fail(w, "the list goes on and on, and says nothing new");
-	else
-		return is_well;
-	return false;
+static void take_item(void *ctx, json_t *object)
+{
+	struct taking *t = ctx;
+
+	t->is_well &= put(t->w, object);
 }
 
 static bool take_page(struct kube_watch *w, const struct query_reply *reply)
 {
-	json_error_t why;
-	json_t *page = json_loadb(reply->data, reply->n, 0, &why);
-	const json_t *meta = json_object_get(page, "metadata"),
-		     *items = json_object_get(page, "items");
-	bool is_well = false;
+	const uint32_t n_before = w->n_seen + w->n_left_out;
+	struct taking t = { w, true };
+	json_t *meta = NULL;
+	const char *fault = kube_page__read(reply->data, reply->n, take_item, &t, &meta);
 
-	/* null is how a list of nothing may come. */
-	if (page && meta && (json_is_array(items) || json_is_null(items)))
-		is_well = take_items(w, items, meta);
-	else
-		fail(w, page ? "the answer is no list of objects" : "the answer is not JSON");
-	json_decref(page);
-	return is_well;
+	set_text(&w->more, meta, "continue");
+	set_text(&w->version, meta, "resourceVersion");
+	json_decref(meta);
+	if (!fault && !w->version)
+		fault = "the list has no resourceVersion";
+	if (!fault && t.is_well && w->more && w->n_seen + w->n_left_out == n_before)
+		fault = "the list goes on and on, and says nothing new";
+	if (fault)
+		fail(w, fault);
+	return t.is_well && !fault;
 }
 
 static void listed(void *ctx, const struct query_reply *reply)
@@ -370,7 +319,7 @@ static void listed(void *ctx, const struct query_reply *reply)
 		w->is_synced = true;
 		each_object(w, remove_unseen);
 		go_well(w);
-		kube__changed(w->kube, NULL);
+		kube__listed(w->kube);
 	}
 	ask(w);
 }
@@ -485,7 +434,7 @@ static void add_param(struct buf *b, const char *name, const char *value)
 
 static void build_url(const struct kube_watch *w, struct buf *b)
 {
-	const struct resource *r = &resources[w->resource];
+	const struct kube_resource_kind *r = &kube_resources[w->resource];
 	const struct kube_selector *s = selector_of(w);
 
 	buf__printf(b, "%s/%s", w->kube->access.server, r->group);
@@ -515,7 +464,7 @@ static void ask(struct kube_watch *w)
 
 	if (!w->version) {
 		w->is_listing = true;
-		w->n_seen = 0;
+		w->n_seen = w->n_left_out = 0;
 		each_object(w, unsee);
 	}
 	build_url(w, &url);
@@ -571,7 +520,7 @@ int kube_watch__new(struct kube *k, enum kube_resource resource, const char *nam
 		return -ENOMEM;
 	w->kube = k;
 	w->resource = resource;
-	w->namespace = resources[resource].has_no_namespace ? NULL : namespace;
+	w->namespace = kube_resources[resource].has_no_namespace ? NULL : namespace;
 	w->is_primary = is_primary;
 	w->is_metadata_only = resource == KUBE_NODE && !is_primary;
 	w->again.fn = again;

@@ -2,15 +2,16 @@
 /*
  * plugins/input/pprof_scrape/kubernetes_sd.c - targets that a Kubernetes cluster has, by the objects of a role
  *
- * Which objects a role watches and joins: kube_roles.c; how they are kept up: kube.h. Targets of an object
- * are made anew when it has changed, and all of them when one has that they are joined with, at most
- * once a second. Source: prometheus.io, kubernetes_sd_config; Prometheus' discovery/kubernetes.
+ * Which objects a role watches and joins: kube_roles.c; how they are kept up, and whose targets are
+ * made anew when one of them has changed: kube.h. That is done at most once a second when what changed
+ * is joined with others. Source: prometheus.io, kubernetes_sd_config; Prometheus' discovery/kubernetes.
  */
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>
 
 #include "core/base/error.h"
+#include "core/base/hash.h"
 #include "core/base/mem.h"
 #include "core/base/str.h"
 #include "core/base/url.h"
@@ -197,14 +198,23 @@ static bool is_synced(const struct kube *k)
 	return true;
 }
 
+static int build_targets(struct kube *k, struct kube_object *o, struct groups *found)
+{
+	int r;
+
+	vec__fini(&o->asked);
+	k->building = o;
+	k->is_out_of_memory = false;
+	r = kube_roles__build(k, o->doc->v, found);
+	k->building = NULL;
+	return r == 0 && k->is_out_of_memory ? -ENOMEM : r;
+}
+
 static void build(struct kube *k, struct kube_object *o)
 {
-	json_error_t why;
-	json_t *object = json_loads(o->text, 0, &why);
 	struct groups found = { 0 };
-	int r = object ? kube_roles__build(k, object, &found) : -ENOMEM;
+	int r = build_targets(k, o, &found);
 
-	json_decref(object);
 	o->is_dirty = false;
 	if (r == 0) {
 		discovery__found(k->d, &o->source, &found);
@@ -213,6 +223,26 @@ static void build(struct kube *k, struct kube_object *o)
 	groups__fini(&found);
 	discovery__failed(k->d, "%s: %s", o->key,
 			  r == -E2BIG ? "has more labels than can be held" : "out of memory");
+}
+
+/* ---- which objects are made anew ---- */
+
+static uint32_t hash_of(enum kube_resource resource, const char *key)
+{
+	return (uint32_t)hash__bytes(key, strlen(key), resource);
+}
+
+static uint64_t *word_of(struct kube *k, uint32_t hash)
+{
+	return &k->changed[hash % KUBE_CHANGED_BITS / 64];
+}
+
+static bool has_changed(struct kube *k, const struct kube_object *o)
+{
+	for (size_t i = 0; i < o->asked.n; i++)
+		if (*word_of(k, o->asked.v[i]) >> o->asked.v[i] % 64 & 1)
+			return true;
+	return false;
 }
 
 static void rebuild(void *ctx)
@@ -226,39 +256,56 @@ static void rebuild(void *ctx)
 
 		for (uint32_t b = 0; w->is_primary && b < w->n_buckets; b++)
 			for (struct kube_object *o = w->buckets[b]; o; o = o->next)
-				if (o->is_dirty || k->is_all_dirty)
+				if (o->is_dirty || has_changed(k, o))
 					build(k, o);
 	}
-	k->is_all_dirty = false;
+	memset(k->changed, 0, sizeof(k->changed));
 }
 
-void kube__changed(struct kube *k, struct kube_object *o)
+static void rebuild_in(struct kube *k, int64_t ns)
 {
 	const struct dcm_host *host = k->d->job->host;
 
-	if (o)
-		o->is_dirty = true;
-	else
-		k->is_all_dirty = true;
 	if (!k->rebuild.place)
-		loop__set(k->d->job->loop, &k->rebuild, host->mono_ns(host) + (o ? SOON_NS : LATER_NS));
+		loop__set(k->d->job->loop, &k->rebuild, host->mono_ns(host) + ns);
 }
 
-json_t *kube__find(const struct kube *k, enum kube_resource resource, const char *namespace,
-		   const char *name)
+void kube__changed(struct kube_watch *w, struct kube_object *o)
 {
-	struct kube_object *o = NULL;
-	json_error_t why;
+	struct kube *k = w->kube;
+	uint32_t hash;
+
+	if (w->is_primary) {
+		o->is_dirty = true;
+		rebuild_in(k, SOON_NS);
+		return;
+	}
+	hash = hash_of(w->resource, o->key);
+	*word_of(k, hash) |= UINT64_C(1) << hash % 64;
+	rebuild_in(k, LATER_NS);
+}
+
+void kube__listed(struct kube *k)
+{
+	rebuild_in(k, SOON_NS);
+}
+
+const struct kube_value *kube__find(struct kube *k, enum kube_resource resource,
+				    const char *namespace, const char *name)
+{
+	const struct kube_object *o = NULL;
 	char key[600];
 	int n = snprintf(key, sizeof(key), "%s%s%s", namespace ? namespace : "",
 			 namespace ? "/" : "", name ? name : "");
 
 	if (!name || n < 0 || (size_t)n >= sizeof(key))
 		return NULL;
+	if (!vec__push(&k->building->asked, hash_of(resource, key)))
+		k->is_out_of_memory = true;
 	for (size_t i = 0; i < k->watches.n && !o; i++)
 		if (k->watches.v[i]->resource == resource)
 			o = kube_watch__find(k->watches.v[i], key);
-	return o ? json_loads(o->text, 0, &why) : NULL;
+	return o ? o->doc->v : NULL;
 }
 
 /* ---- lifecycle ---- */

@@ -19,6 +19,9 @@ pprof_scrape_pure = \
 	plugins/input/pprof_scrape/job.c plugins/input/pprof_scrape/job.h \
 	plugins/input/pprof_scrape/kube.h \
 	plugins/input/pprof_scrape/kube_auth.c plugins/input/pprof_scrape/kube_auth.h \
+	plugins/input/pprof_scrape/kube_doc.c plugins/input/pprof_scrape/kube_doc.h \
+	plugins/input/pprof_scrape/kube_page.c plugins/input/pprof_scrape/kube_page.h \
+	plugins/input/pprof_scrape/kube_resources.c \
 	plugins/input/pprof_scrape/kube_roles.c plugins/input/pprof_scrape/kube_watch.c \
 	plugins/input/pprof_scrape/kubernetes_sd.c \
 	plugins/input/pprof_scrape/labels.c plugins/input/pprof_scrape/labels.h \

@@ -137,6 +137,15 @@ static bool take_line(void *ctx, const uint8_t *data, size_t n)
 	return !q->is_behind && !q->is_too_long;
 }
 
+/* Into the one place from which it is read: the client keeps no copy. */
+static bool take_body(void *ctx, const uint8_t *data, size_t n)
+{
+	struct query *q = ctx;
+
+	buf__append(&q->body, data, n);
+	return !q->body.error;
+}
+
 static void copy_headers(struct query *q, const struct dcm_http_reply *reply)
 {
 	for (uint32_t i = 0; i < reply->n_headers; i++) {
@@ -185,7 +194,7 @@ int query__start(const struct query_ask *ask, struct query **ret, struct dcm_err
 		.timeout_ns = ask->timeout_ns,
 		.silence_ns = ask->silence_ns,
 		.max_bytes = ask->line ? 0 : QUERY_MAX_BYTES,
-		.take = ask->line ? take_line : NULL,
+		.take = ask->line ? take_line : take_body,
 		.done = done,
 		.ctx = q,
 	};
