@@ -611,28 +611,41 @@ static int write_late(struct whole *w, struct dcm_batch *b)
 	return w->plugin->output.write(instance__handle(w->instance), b, 0, NULL);
 }
 
-/* Out of time it goes on where it was; but only in the same batch, which takes an id to tell. */
-static void what_was_not_written_in_time_is_written_later(void **state)
+/* As often as time is up, each time for the next file. */
+static void write_late_and_later(struct whole *w, struct dcm_batch *b)
 {
-	struct dcm_batch *b = some_batch(3), nameless = *b;
-	struct whole w;
-	char yaml[256];
+	const unsigned before = count_files(in_top("late"));
 	unsigned n = 0;
 
+	for (; write_late(w, b) == -EAGAIN; n++)
+		assert_int_equal(count_files(in_top("late")), before + n + 1);
+	assert_int_equal(n + 1, b->n_profiles);
+	assert_int_equal(count_files(in_top("late")), before + b->n_profiles);
+}
+
+/* Out of time it goes on where it was; but only in the same batch: of two without an id each is another. */
+static void what_was_not_written_in_time_is_written_later(void **state)
+{
+	struct dcm_batch *named = some_batch(3), *nameless = some_batch(3), *other = some_batch(3);
+	const unsigned n = named->n_profiles;
+	struct whole w;
+	char yaml[256];
+
 	(void)state;
+	nameless->id = other->id = (struct dcm_batch_id){ 0 };
 	snprintf(yaml, sizeof(yaml), "{ directory: %s/late, file_name: p, format: folded }", top);
 	begin(&w, yaml);
-	for (; write_late(&w, b) == -EAGAIN; n++)
-		assert_int_equal(count_files(in_top("late")), n + 1);
-	assert_int_equal(n + 1, b->n_profiles);
-	assert_int_equal(count_files(in_top("late")), b->n_profiles);
+	write_late_and_later(&w, named);
+	write_late_and_later(&w, nameless);
 
-	nameless.id = (struct dcm_batch_id){ 0 };
-	assert_int_equal(write_late(&w, &nameless), -EAGAIN);
-	assert_int_equal(write_batch(&w, &nameless, NULL), 0);
-	assert_int_equal(count_files(in_top("late")), 2 * b->n_profiles + 1);
+	assert_int_equal(write_late(&w, nameless), -EAGAIN);
+	assert_int_equal(write_late(&w, other), -EAGAIN);
+	assert_int_equal(write_batch(&w, nameless, NULL), 0);
+	assert_int_equal(count_files(in_top("late")), 2 * n + 1 + 1 + n);
 	end(&w);
-	batch__unref(b);
+	batch__unref(named);
+	batch__unref(nameless);
+	batch__unref(other);
 }
 
 static void without_a_directory_it_uses_its_own(void **state)
