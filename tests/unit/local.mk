@@ -529,6 +529,10 @@ unit_tests += tests/unit/test_sender
 tests_unit_test_sender_SOURCES = tests/unit/test_sender.c $(RANDOM_BATCH)
 tests_unit_test_sender_LDADD = $(DELIVERY_LA) $(PIPELINE_LA) $(UNIT_LIBS)
 
+unit_tests += tests/unit/test_rpc_status
+tests_unit_test_rpc_status_SOURCES = tests/unit/test_rpc_status.c tests/unit/pb_text.h
+tests_unit_test_rpc_status_LDADD = $(DELIVERY_LA) $(UNIT_LIBS)
+
 unit_tests += tests/unit/test_destination
 tests_unit_test_destination_SOURCES = tests/unit/test_destination.c $(FAKE_DESTINATION) $(RANDOM_BATCH)
 tests_unit_test_destination_LDADD = $(PIPELINE_LA) $(UNIT_LIBS)

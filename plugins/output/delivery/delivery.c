@@ -17,6 +17,7 @@
 #include "core/base/str.h"
 #include "core/base/units.h"
 #include "core/base/url.h"
+#include "plugins/output/delivery/rpc_status.h"
 
 #define SECOND		 INT64_C(1000000000)
 #define WAIT_MAX_S	 INT64_C(3600) /* whatever the other side says */
@@ -28,9 +29,18 @@
 /* grpc.github.io/grpc/core/md_doc_statuscodes.html */
 enum {
 	GRPC_OK = 0,
+	GRPC_CANCELLED = 1,
 	GRPC_INVALID_ARGUMENT = 3,
+	GRPC_DEADLINE_EXCEEDED = 4,
+	GRPC_NOT_FOUND = 5,
+	GRPC_PERMISSION_DENIED = 7,
 	GRPC_RESOURCE_EXHAUSTED = 8,
+	GRPC_ABORTED = 10,
 	GRPC_OUT_OF_RANGE = 11,
+	GRPC_UNIMPLEMENTED = 12,
+	GRPC_UNAVAILABLE = 14,
+	GRPC_DATA_LOSS = 15,
+	GRPC_UNAUTHENTICATED = 16,
 	GRPC_NONE = -1
 };
 
@@ -44,6 +54,7 @@ struct delivery {
 	pthread_cond_t answered;
 	bool is_answered;
 	int fault, status, grpc_status;
+	bool has_retry; /* a RetryInfo came */
 	int64_t wait_ns;
 	char sentence[512];
 };
@@ -140,19 +151,48 @@ static int64_t until(const struct delivery *d, const struct dcm_str *date)
 	return ns < WAIT_MAX_S * SECOND ? ns : WAIT_MAX_S * SECOND;
 }
 
-static int64_t wait_asked_for(const struct delivery *d, const struct dcm_http_reply *reply)
+static int64_t wait_asked_for(const struct delivery *d, const struct dcm_http_reply *reply,
+			      int64_t retry_info_ns)
 {
 	const struct dcm_str *retry = header(reply, "retry-after");
 	int64_t ns = number_in(retry, SECOND);
 
 	if (ns == 0)
 		ns = until(d, retry);
-	return ns ? ns : number_in(header(reply, "grpc-retry-pushback-ms"), SECOND / 1000);
+	if (ns == 0)
+		ns = number_in(header(reply, "grpc-retry-pushback-ms"), SECOND / 1000);
+	return ns ? ns : retry_info_ns;
 }
 
-/* The sentence of a problem (RFC 9457): between "detail":" and the next quote that is not escaped; else all of it. */
+static bool is_protobuf(const struct dcm_http_reply *reply)
+{
+	const struct dcm_str *type = header(reply, "content-type");
+
+	return type && str__starts(*type, STR("application/x-protobuf"));
+}
+
+static struct rpc_status details_of(const struct delivery *d, const struct dcm_http_reply *reply)
+{
+	const struct dcm_str *coded = header(reply, "grpc-status-details-bin");
+	const struct rpc_status none = { .message = STR("") };
+
+	if (d->request->grpc)
+		return coded ? rpc_status__of_trailer(*coded) : none;
+	if (is_protobuf(reply) && reply->n)
+		return rpc_status__read((struct dcm_str){ (const char *)reply->data, (uint32_t)reply->n });
+	return none;
+}
+
+/*
+ * A google.rpc.Status says it; the sentence of a problem (RFC 9457) stands between "detail":" and the next quote that is not
+ * escaped; else all of it.
+ */
 static struct dcm_str words_of(const struct dcm_http_reply *reply)
 {
+	if (is_protobuf(reply))
+		return rpc_status__read((struct dcm_str){ (const char *)reply->data, (uint32_t)reply->n })
+			.message;
+
 	static const char key[] = "\"detail\":\"";
 	const char *text = (const char *)reply->data;
 	const char *from = reply->n ? memmem(text, reply->n, key, sizeof(key) - 1) : NULL;
@@ -239,17 +279,27 @@ static void say(struct delivery *d, const struct dcm_http_reply *reply)
 		d->sentence[n - 2] = '\0';
 }
 
+/* With the lock. */
+static void keep_body(const struct delivery *d, const struct dcm_http_reply *reply)
+{
+	if (d->request->ret_body && reply->n)
+		buf__append(d->request->ret_body, reply->data, reply->n);
+}
+
 static void done(void *ctx, const struct dcm_http_reply *reply)
 {
 	struct delivery *d = ctx;
+	const struct rpc_status details = details_of(d, reply);
 
 	pthread_mutex_lock(&d->lock);
 	d->fault = reply->fault;
 	d->status = reply->status;
 	/* A server that says no in the middle of a request ends the stream: what it has said stands all the same. */
 	d->grpc_status = d->request->grpc ? grpc_status(reply) : GRPC_NONE;
-	d->wait_ns = wait_asked_for(d, reply);
+	d->has_retry = details.has_retry;
+	d->wait_ns = wait_asked_for(d, reply, details.retry_ns);
 	say(d, reply);
+	keep_body(d, reply);
 	d->is_answered = true;
 	pthread_cond_signal(&d->answered);
 	pthread_mutex_unlock(&d->lock);
@@ -265,22 +315,66 @@ static bool is_too_large(const struct delivery *d)
 		strstr(d->sentence, "exceeds maximum size"));
 }
 
+static int judge_grpc(const struct delivery *d)
+{
+	return d->grpc_status == GRPC_INVALID_ARGUMENT || d->grpc_status == GRPC_OUT_OF_RANGE ||
+			       is_too_large(d)
+		       ? -EBADMSG
+		       : -EAGAIN;
+}
+
+static int judge_http(const struct delivery *d)
+{
+	return d->status == 400 || d->status == 413 || d->status == 415 || d->status == 422 ? -EBADMSG
+											    : -EAGAIN;
+}
+
+static int judge_otlp_grpc(const struct delivery *d)
+{
+	switch (d->grpc_status) {
+	case GRPC_RESOURCE_EXHAUSTED:
+		return d->has_retry && !is_too_large(d) ? -EAGAIN : -EBADMSG;
+	case GRPC_CANCELLED:
+	case GRPC_DEADLINE_EXCEEDED:
+	case GRPC_ABORTED:
+	case GRPC_OUT_OF_RANGE:
+	case GRPC_UNAVAILABLE:
+	case GRPC_DATA_LOSS:
+	/* Of who asks, and where: */
+	case GRPC_NOT_FOUND:
+	case GRPC_PERMISSION_DENIED:
+	case GRPC_UNIMPLEMENTED:
+	case GRPC_UNAUTHENTICATED:
+		return -EAGAIN;
+	default:
+		return -EBADMSG;
+	}
+}
+
+static int judge_otlp_http(const struct delivery *d)
+{
+	static const int again[] = { 401, 403, 404, 405, 407, 408, 429, 502, 503, 504 };
+
+	for (size_t i = 0; i < sizeof(again) / sizeof(again[0]); i++)
+		if (d->status == again[i])
+			return -EAGAIN;
+	return d->status >= 400 ? -EBADMSG : -EAGAIN;
+}
+
 static int judge(const struct delivery *d)
 {
-	if (d->grpc_status != GRPC_NONE) {
-		if (d->grpc_status == GRPC_OK)
-			return 0;
-		return d->grpc_status == GRPC_INVALID_ARGUMENT ||
-				       d->grpc_status == GRPC_OUT_OF_RANGE || is_too_large(d)
-			       ? -EBADMSG
-			       : -EAGAIN;
-	}
+	bool otlp = d->request->rules == DELIVERY_OTLP;
+
+	if (d->grpc_status == GRPC_OK)
+		return 0;
+	if (d->grpc_status != GRPC_NONE)
+		return otlp ? judge_otlp_grpc(d) : judge_grpc(d);
 	if (d->fault)
 		return is_cut_short(d) ? -EBADMSG : -EAGAIN;
 	if (!d->request->grpc && d->status >= 200 && d->status < 300)
 		return 0;
-	return d->status == 400 || d->status == 413 || d->status == 415 || d->status == 422 ? -EBADMSG
-											    : -EAGAIN;
+	/* What answers without a status of gRPC stands before the server. */
+	return otlp && !d->request->grpc ? judge_otlp_http(d) : judge_http(d);
 }
 
 static int start(struct delivery *d, int64_t timeout_ns, struct dcm_error *err)

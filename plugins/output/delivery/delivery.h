@@ -6,7 +6,12 @@
  * 415 and 422; of gRPC INVALID_ARGUMENT and OUT_OF_RANGE, and RESOURCE_EXHAUSTED where it is the message that is too large for
  * the other side, as servers by grpc-go, grpc-java and gRPC's C core say it, or cut it short without a word. All else may be put right (a token, an address, a version, a
  * disk) and is tried again, no sooner than the other side asked for: Retry-After in seconds or as a date (RFC 9110,
- * 10.2.3), and gRPC's grpc-retry-pushback-ms.
+ * 10.2.3), gRPC's grpc-retry-pushback-ms, and a RetryInfo in its status.
+ *
+ * OTLP has a list of what may be tried again (opentelemetry.io/docs/specs/otlp: Failures), and its servers go by it:
+ * CANCELLED, DEADLINE_EXCEEDED, ABORTED, OUT_OF_RANGE, UNAVAILABLE, DATA_LOSS, RESOURCE_EXHAUSTED with a RetryInfo; 429, 502,
+ * 503, 504. There all else is refused for good, but for what says nothing of the bytes and may be put right: NOT_FOUND,
+ * PERMISSION_DENIED, UNIMPLEMENTED, UNAUTHENTICATED; 401, 403, 404, 405, 407, 408, and what is no error.
  *
  * One at a time, by one thread; the answer comes on the host's client thread.
  */
@@ -15,7 +20,11 @@
 
 #include <decima/plugin.h>
 
+#include "core/base/buf.h"
+
 struct delivery;
+
+enum delivery_rules { DELIVERY_USUAL, DELIVERY_OTLP };
 
 struct delivery_request {
 	const char *url;
@@ -24,6 +33,8 @@ struct delivery_request {
 	bool grpc; /* data is messages in their frames, and the trailers say how it went */
 	const void *data;
 	size_t n;
+	enum delivery_rules rules;
+	struct buf *ret_body; /* NULL, or an empty one for what comes with a yes: 64 KiB at most; none where memory ran out */
 };
 
 /* The client is borrowed. NULL: no memory. */

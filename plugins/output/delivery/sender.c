@@ -5,6 +5,8 @@
 #include "plugins/output/delivery/sender.h"
 
 #include <errno.h>
+#include <stdarg.h>
+#include <stdio.h>
 #include <stdlib.h>
 
 #include "core/base/error.h"
@@ -45,6 +47,15 @@ void sender__start(struct sender *s)
 }
 
 /* ---- work ---- */
+
+void sender__warn(struct sender *s, const char *fmt, ...)
+{
+	va_list ap;
+
+	va_start(ap, fmt);
+	vsnprintf(s->why.text, sizeof(s->why.text), fmt, ap);
+	va_end(ap);
+}
 
 /* One request, from *at on, which then is where the next begins. 0, or as sender_fn. */
 static int send_some(struct sender *s, const struct dcm_batch *batch, sender_fn send, void *ctx,

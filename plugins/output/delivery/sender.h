@@ -29,7 +29,7 @@ struct sender {
 	struct resume resume;
 	uint32_t alone_until; /* profiles before it are sent one at a time */
 	uint32_t refused;     /* the last, alone; DCM_NONE: none was, or it is passed over */
-	struct dcm_error why; /* of the last one of the batch that was passed over; "" without one */
+	struct dcm_error why; /* of the last one of the batch that was passed over, or a warning; "" without one */
 };
 
 struct sender_config {
@@ -45,6 +45,9 @@ int sender__open(struct sender *s, const struct dcm_host *host, const struct sen
 void sender__close(struct sender *s); /* a zeroed one, too */
 /* All is well, as far as anybody knows. */
 void sender__start(struct sender *s);
+
+/* For the writer thread, within sender_fn: what the state shall say until a batch went through without. */
+void sender__warn(struct sender *s, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
 
 /*
  * Sends profiles of the batch in one request, from `first` on, at least one and [max] at most; *ret_end, which is set
