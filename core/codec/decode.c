@@ -120,14 +120,25 @@ enum decode_frame decode__frame(struct dcm_str s)
 		const char *text;
 		enum decode_frame type;
 	} known[] = {
-		{ "native", DECODE_FRAME_NATIVE },    { "go", DECODE_FRAME_NATIVE },
-		{ "rust", DECODE_FRAME_NATIVE },      { "kernel", DECODE_FRAME_KERNEL },
-		{ "jvm", DECODE_FRAME_JIT },	      { "v8js", DECODE_FRAME_JIT },
-		{ "dotnet", DECODE_FRAME_JIT },	      { "phpjit", DECODE_FRAME_JIT },
-		{ "luajit", DECODE_FRAME_JIT },	      { "cpython", DECODE_FRAME_INTERPRETED },
-		{ "php", DECODE_FRAME_INTERPRETED },  { "perl", DECODE_FRAME_INTERPRETED },
-		{ "ruby", DECODE_FRAME_INTERPRETED }, { "beam", DECODE_FRAME_INTERPRETED },
-		{ "lua", DECODE_FRAME_INTERPRETED },  { "abort-marker", DECODE_FRAME_ABORT },
+		{ "native", DECODE_FRAME_NATIVE },
+		{ "go", DECODE_FRAME_NATIVE },
+		{ "rust", DECODE_FRAME_NATIVE },
+		{ "kernel", DECODE_FRAME_KERNEL },
+		{ "jvm", DECODE_FRAME_JIT },
+		{ "v8js", DECODE_FRAME_JIT },
+		{ "dotnet", DECODE_FRAME_JIT },
+		{ "phpjit", DECODE_FRAME_JIT },
+		{ "luajit", DECODE_FRAME_JIT },
+		{ "cpython", DECODE_FRAME_INTERPRETED },
+		{ "php", DECODE_FRAME_INTERPRETED },
+		{ "perl", DECODE_FRAME_INTERPRETED },
+		{ "ruby", DECODE_FRAME_INTERPRETED },
+		{ "beam", DECODE_FRAME_INTERPRETED },
+		{ "lua", DECODE_FRAME_INTERPRETED },
+		{ "abort-marker", DECODE_FRAME_ABORT },
+		/* Of whatever runtime: what our own output has where it does not know which. */
+		{ "jit", DECODE_FRAME_JIT },
+		{ "interpreted", DECODE_FRAME_INTERPRETED },
 	};
 
 	for (size_t i = 0; i < sizeof(known) / sizeof(known[0]); i++)

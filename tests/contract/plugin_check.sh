@@ -18,7 +18,7 @@ for plugin in "$top_builddir"/plugins/.libs/*.so; do
 done
 
 # A plugin that waits for an answer as long as its own call's timeout_ns says comes back: no server answers here.
-for name in decima parca pyroscope; do
+for name in decima otlp parca pyroscope; do
 	if timeout 60 "$tool" --seconds 3 --config '{ url: "http://127.0.0.1:9" }' \
 		"$top_builddir/plugins/.libs/output_$name.so" >"$dir/out" 2>&1 &&
 		grep -q '^ok lifecycle' "$dir/out" && grep -q '^skip work: .*no server says a word' "$dir/out"; then

@@ -259,6 +259,12 @@ tests_unit_test_otlp_SOURCES = tests/unit/test_otlp.c tests/unit/pb_text.h \
 tests_unit_test_otlp_LDFLAGS = $(AM_LDFLAGS) $(LDFLAGS_FAILMALLOC)
 tests_unit_test_otlp_LDADD = $(CODEC_LA) $(UNIT_LIBS)
 
+unit_tests += tests/unit/test_otlp_output
+tests_unit_test_otlp_output_SOURCES = tests/unit/test_otlp_output.c $(OTLP_EXPORT) \
+	$(RANDOM_BATCH) $(FAILMALLOC)
+tests_unit_test_otlp_output_LDFLAGS = $(AM_LDFLAGS) $(LDFLAGS_FAILMALLOC)
+tests_unit_test_otlp_output_LDADD = $(DELIVERY_LA) $(CODEC_LA) $(UNIT_LIBS)
+
 unit_tests += tests/unit/test_receive
 tests_unit_test_receive_SOURCES = tests/unit/test_receive.c tests/unit/no_metrics.h plugins/input/receive/desk.c \
 	plugins/input/receive/form.c plugins/input/receive/labels.c plugins/input/receive/senders.c
@@ -528,6 +534,10 @@ tests_unit_test_spool_trouble_LDADD = $(PIPELINE_LA) $(UNIT_LIBS)
 unit_tests += tests/unit/test_sender
 tests_unit_test_sender_SOURCES = tests/unit/test_sender.c $(RANDOM_BATCH)
 tests_unit_test_sender_LDADD = $(DELIVERY_LA) $(PIPELINE_LA) $(UNIT_LIBS)
+
+unit_tests += tests/unit/test_otlp_response
+tests_unit_test_otlp_response_SOURCES = tests/unit/test_otlp_response.c tests/unit/pb_text.h $(OTLP_RESPONSE)
+tests_unit_test_otlp_response_LDADD = $(DELIVERY_LA) $(DEFLATE_LIBS) $(UNIT_LIBS)
 
 unit_tests += tests/unit/test_rpc_status
 tests_unit_test_rpc_status_SOURCES = tests/unit/test_rpc_status.c tests/unit/pb_text.h

@@ -46,4 +46,5 @@ export const remedies: Record<string, string> = {
   kubernetes_objects: "Choose some objects with namespaces or selectors, and share the cluster among several jobs or scrapers.",
   name_taken: "Put {series} into file_name, or labels that tell profiles apart.",
   not_encoded: "See the log.",
+  profiles_rejected: "The output's sentence has the server's words.",
 };
