@@ -25,7 +25,7 @@ static bool is_name(struct dcm_str s)
 	return s.n > 0;
 }
 
-static void check_target(const struct labels *l)
+static void check_target(const struct group_labels *l)
 {
 	if (l->n == 0 || !str__eq(l->v[0].name, STR("__address__")))
 		abort();

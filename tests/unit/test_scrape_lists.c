@@ -39,7 +39,7 @@ static const char *text_of(const struct groups *g)
 
 	text[0] = '\0';
 	for (size_t i = 0; i < g->v.n; i++) {
-		struct labels *l = &g->v.v[i];
+		struct group_labels *l = &g->v.v[i];
 
 		qsort(l->v, l->n, sizeof(*l->v), by_name);
 		for (uint32_t k = 0; k < l->n; k++)
@@ -105,7 +105,7 @@ static void instances_become_targets(void **state)
 	}
 }
 
-static struct dcm_str find_label(const struct labels *l, struct dcm_str name)
+static struct dcm_str find_label(const struct group_labels *l, struct dcm_str name)
 {
 	for (uint32_t i = 0; i < l->n; i++)
 		if (str__eq(l->v[i].name, name))
