@@ -25,33 +25,44 @@ static const char *const resources[] = {
 	[KUBE_JOB] = "jobs",
 };
 
-static const json_t *cluster;
+enum { MOST_OBJECTS = 2000 };
 
-/* NAMESPACE/NAME or NAME, as kube.h has it */
-static void write_key(char to[static 600], const char *namespace, const char *name)
+/* The objects of the input, as a watch keeps them. */
+static struct texts texts;
+static struct {
+	enum kube_resource resource;
+	struct kube_doc *doc;
+} cluster[MOST_OBJECTS];
+static uint32_t n_objects;
+
+static void keep(enum kube_resource resource, json_t *object)
 {
-	snprintf(to, 600, "%s%s%s", namespace ? namespace : "", namespace ? "/" : "", name ? name : "");
+	struct kube_doc *doc = kube_doc__new(&texts, object, kube_resources[resource].mask);
+
+	if (!doc)
+		abort();
+	cluster[n_objects].resource = resource;
+	cluster[n_objects++].doc = doc;
 }
 
-/* In the place of kubernetes_sd.c's: among the objects of the input. */
-json_t *kube__find(const struct kube *k, enum kube_resource resource, const char *namespace,
-		   const char *name)
+static bool is_called(const struct kube_value *object, const char *namespace, const char *name)
 {
-	char wanted[600], key[600];
-	json_t *object;
-	size_t i;
+	const struct kube_value *meta = kube_value__get(object, "metadata");
+	const struct dcm_str has = kube_value__text(kube_value__get(meta, "name"));
+	const struct dcm_str in = kube_value__text(kube_value__get(meta, "namespace"));
 
+	return str__eq(has, str__of(name)) &&
+	       str__eq(in, namespace ? str__of(namespace) : (struct dcm_str){ 0 });
+}
+
+/* In the place of kubernetes_sd.c's. */
+const struct kube_value *kube__find(struct kube *k, enum kube_resource resource,
+				    const char *namespace, const char *name)
+{
 	(void)k;
-	write_key(wanted, namespace, name);
-	json_array_foreach(json_object_get(cluster, resources[resource]), i, object)
-	{
-		const json_t *meta = json_object_get(object, "metadata");
-
-		write_key(key, json_string_value(json_object_get(meta, "namespace")),
-			  json_string_value(json_object_get(meta, "name")));
-		if (name && strcmp(key, wanted) == 0)
-			return json_incref(object);
-	}
+	for (uint32_t i = 0; name && i < n_objects; i++)
+		if (cluster[i].resource == resource && is_called(cluster[i].doc->v, namespace, name))
+			return cluster[i].doc->v;
 	return NULL;
 }
 
@@ -64,7 +75,7 @@ static bool is_name(struct dcm_str s)
 	return s.n > 0;
 }
 
-static void check_target(const struct labels *l)
+static void check_target(const struct group_labels *l)
 {
 	if (l->n == 0 || !str__eq(l->v[0].name, STR("__address__")))
 		abort();
@@ -77,7 +88,7 @@ static void check_target(const struct labels *l)
 	}
 }
 
-static void build(const struct kube *k, const json_t *object)
+static void build(struct kube *k, const struct kube_value *object)
 {
 	struct groups found = { 0 };
 
@@ -87,19 +98,41 @@ static void build(const struct kube *k, const json_t *object)
 	groups__fini(&found);
 }
 
+static void read_cluster(const json_t *root)
+{
+	json_t *object;
+	size_t i;
+
+	for (uint32_t r = 0; r < sizeof(resources) / sizeof(*resources); r++)
+		json_array_foreach(json_object_get(root, resources[r]), i,
+				   object) if (n_objects < MOST_OBJECTS)
+			keep((enum kube_resource)r, object);
+}
+
+static void forget_cluster(void)
+{
+	while (n_objects)
+		kube_doc__free(cluster[--n_objects].doc);
+	if (texts.n)
+		abort();
+	texts__fini(&texts);
+}
+
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
 	json_error_t why;
-	json_t *root = size > 1 ? json_loadb((const char *)data + 1, size - 1, 0, &why) : NULL, *object;
+	json_t *root = size > 1 ? json_loadb((const char *)data + 1, size - 1, 0, &why) : NULL;
 	const struct kube_options options = {
 		.role = root ? data[0] % (KUBE_INGRESS + 1) : 0,
 		.attach = { true, true, true, true, true },
 	};
-	const struct kube k = { .options = &options };
-	size_t i;
+	struct kube k = { .options = &options };
 
-	cluster = root;
-	json_array_foreach(json_object_get(root, resources[options.role]), i, object) build(&k, object);
+	read_cluster(root);
 	json_decref(root);
+	for (uint32_t i = 0; i < n_objects; i++)
+		if (cluster[i].resource == (enum kube_resource)options.role)
+			build(&k, cluster[i].doc->v);
+	forget_cluster();
 	return 0;
 }

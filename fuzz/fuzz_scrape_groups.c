@@ -14,7 +14,7 @@
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
-static void write_labels(struct buf *b, const struct labels *l)
+static void write_labels(struct buf *b, const struct group_labels *l)
 {
 	bool some = false;
 
@@ -64,7 +64,7 @@ static bool same(const struct groups *a, const struct groups *b)
 static bool can_be_json(const struct groups *g)
 {
 	for (size_t i = 0; i < g->v.n; i++) {
-		const struct labels *l = &g->v.v[i];
+		const struct group_labels *l = &g->v.v[i];
 
 		if (!str__is_utf8(l->v[0].value) || memchr(l->v[0].value.p, 0, l->v[0].value.n))
 			return false;

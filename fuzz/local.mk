@@ -54,7 +54,9 @@ fuzz_fuzz_scrape_groups_LDADD = $(BASE_LA) $(YAML_LIBS) $(JANSSON_LIBS) $(FUZZ_L
 
 fuzz_programs += fuzz/fuzz_kubernetes_sd
 fuzz_fuzz_kubernetes_sd_SOURCES = fuzz/fuzz_kubernetes_sd.c plugins/input/pprof_scrape/groups.c \
-	plugins/input/pprof_scrape/kube_roles.c plugins/input/pprof_scrape/labelset.c $(FUZZ_MAIN)
+	plugins/input/pprof_scrape/kube_doc.c plugins/input/pprof_scrape/kube_resources.c \
+	plugins/input/pprof_scrape/kube_roles.c plugins/input/pprof_scrape/labelset.c \
+	plugins/input/pprof_scrape/texts.c $(FUZZ_MAIN)
 fuzz_fuzz_kubernetes_sd_CFLAGS = $(AM_CFLAGS) $(YAML_CFLAGS) $(JANSSON_CFLAGS)
 fuzz_fuzz_kubernetes_sd_LDADD = $(BASE_LA) $(YAML_LIBS) $(JANSSON_LIBS) $(FUZZ_LDFLAGS)
 

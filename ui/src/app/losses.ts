@@ -43,7 +43,7 @@ export const remedies: Record<string, string> = {
   perf_map_lines: "Raise max_map_memory or max_memory.",
   perf_map_bytes: "Raise max_file_size.",
   jitdump_work: "Tell the runtime's authors: such a file makes work without end.",
-  kubernetes_objects: "Choose some objects with namespaces or selectors, and share the cluster among several jobs or scrapers.",
+  kubernetes_objects: "Choose some with namespaces or selectors, and share the cluster among several jobs or scrapers.",
   name_taken: "Put {series} into file_name, or labels that tell profiles apart.",
   not_encoded: "See the log.",
   profiles_rejected: "The output's sentence has the server's words.",
