@@ -530,6 +530,7 @@ kubeconfig() {
 	cat >>"$dir/kubeconfigs.yml" <<-YAML
 		  - job_name: $1
 		    scrape_interval: 1h
+		    proxy_url: http://127.0.0.1:1
 		    profiling_config: $profiles
 		    kubernetes_sd_configs: [ { role: node, kubeconfig_file: $1.kubeconfig } ]
 		    relabel_configs: [ { action: labelmap, regex: "__(meta_kubernetes_node_name)" } ]

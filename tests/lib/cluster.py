@@ -5,8 +5,10 @@
 
 Prints its own HOST:PORT and serves until it is told to end (SIGTERM): N pods of two ports each with all that a real pod's
 object has (managedFields, volumes, tolerations, conditions), a service and its endpoints before each ten of them, their
-nodes and namespaces, and BARE nodes that say no more than where they are; lists in pages, and watches. /-/label?RESOURCE=NAME&value=V gives the first object whose name begins so the label "changed", and tells
-the watches; /-/delete?RESOURCE=NAME takes it away; /-/asked is how often each resource was listed, pages counted.
+nodes and namespaces, and BARE nodes that say no more than where they are; lists in pages, and watches. All addresses are
+loopback's, because what is found is asked. /-/label?RESOURCE=NAME&value=V gives the first object whose name begins so the
+label "changed", and tells the watches; /-/delete?RESOURCE=NAME takes it away; /-/asked is how often each resource was
+listed, pages counted.
 """
 import http.server
 import json
@@ -38,7 +40,7 @@ def managed(who, what):
 
 def pod(i):
     app, node = "app-%d" % (i // 10), "node-%d" % (i // 30)
-    name, ip = "%s-%08x-%05d" % (app, hash_of(app), i), "10.%d.%d.%d" % (i >> 16, i >> 8 & 255, i & 255)
+    name, ip = "%s-%08x-%05d" % (app, hash_of(app), i), "127.%d.%d.%d" % (1 + (i >> 16), i >> 8 & 255, i & 255)
     labels = {"app.kubernetes.io/name": app, "app.kubernetes.io/instance": app, "app.kubernetes.io/version": "1.%d.0" % (i % 7), "app.kubernetes.io/component": "server",
               "app.kubernetes.io/managed-by": "Helm", "team": "team-%d" % (i % 20), "pod-template-hash": "%08x" % hash_of(app)}
     notes = {"prometheus.io/scrape": "true", "prometheus.io/port": "6060", "kubectl.kubernetes.io/restartedAt": "2024-05-02T07:11:12Z",
@@ -55,14 +57,14 @@ def pod(i):
     return {"metadata": meta(name, "ns-%d" % (i // 10 % 25), labels, annotations=notes, ownerReferences=owner),
             "spec": {"containers": [container], "nodeName": node, "volumes": volumes, "restartPolicy": "Always", "serviceAccountName": "default",
                      "tolerations": [{"key": "node.kubernetes.io/" + k, "operator": "Exists", "effect": "NoExecute", "tolerationSeconds": 300} for k in ("not-ready", "unreachable")]},
-            "status": {"phase": "Running", "conditions": conditions, "hostIP": "192.168.%d.%d" % (i // 30 >> 8, i // 30 & 255), "podIP": ip, "podIPs": [{"ip": ip}], "qosClass": "Burstable",
+            "status": {"phase": "Running", "conditions": conditions, "hostIP": "127.254.%d.%d" % (i // 30 >> 8, i // 30 & 255), "podIP": ip, "podIPs": [{"ip": ip}], "qosClass": "Burstable",
                        "containerStatuses": [{"name": app, "ready": True, "restartCount": 0, "image": container["image"], "started": True,
                                               "imageID": "registry.example/team/%s@sha256:%064x" % (app, hash_of(app)), "containerID": "containerd://%064x" % hash_of(name)}]}}
 
 
 def service(name, pods):
     namespace = pods[0]["metadata"]["namespace"]
-    return {"metadata": meta(name, namespace, {"app.kubernetes.io/name": name}), "spec": {"type": "ClusterIP", "clusterIP": "10.96.0.1", "ports": [{"name": "debug", "port": 6060}]}}
+    return {"metadata": meta(name, namespace, {"app.kubernetes.io/name": name}), "spec": {"type": "ClusterIP", "clusterIP": "127.253.0.1", "ports": [{"name": "debug", "port": 6060}]}}
 
 
 def endpoints(name, pods):
@@ -76,7 +78,7 @@ class Cluster:
     def __init__(self, n, n_bare):
         pods = [pod(i) for i in range(n)]
         groups = [("app-%d" % (i // 10), pods[i:i + 10]) for i in range(0, n, 10)]
-        address = {"addresses": [{"type": "InternalIP", "address": "10.255.0.1"}]}
+        address = {"addresses": [{"type": "InternalIP", "address": "127.255.0.1"}]}
         self.lock, self.version, self.watches, self.asked = threading.Lock(), 1, [], {}
         self.objects = {
             "pods": pods,
