@@ -1,0 +1,278 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * tests/unit/test_scrape_job.c - from what discoveries say to the targets of a job, one sync after the other
+ *
+ * Sources are filled by hand, and syncs run by hand: nothing is asked.
+ */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "core/base/str.h"
+#include "core/config/options.h"
+#include "core/main/services.h"
+#include "plugins/input/pprof_scrape/job.h"
+#include "plugins/input/pprof_scrape/sync.h"
+#include "tests/unit/failmalloc.h"
+#include "tests/unit/unit.h"
+
+#define ONE_PROFILE                                                                                \
+	"  profiling_config: { pprof_config: { memory: { enabled: false }, block: { enabled: "     \
+	"false }, mutex: { enabled: false }, process_cpu: { enabled: false } } }\n"
+#define JOB "scrape_configs:\n- job_name: api\n" ONE_PROFILE
+
+struct fixture {
+	struct services services;
+	struct dcm_host *host;
+	struct arena arena;
+	struct problems problems;
+	struct tree *tree;
+	struct loop *loop;
+	struct meters meters;
+	struct texts texts;
+	struct job *job;
+};
+
+static void open_fixture(struct fixture *f, const char *yaml)
+{
+	struct options_env env = { .arena = &f->arena, .problems = &f->problems };
+	struct dcm_error err = DCM_ERROR_INIT;
+	struct job_config c = { .meters = &f->meters, .texts = &f->texts };
+
+	memset(f, 0, sizeof(*f));
+	f->services.host.node = "here";
+	services__init(&f->services);
+	assert_int_equal(host__new("scrape", &f->services.host, &f->host, &err), 0);
+	assert_int_equal(tree__load_text("s.yaml", str__of(yaml), &f->tree, &err), 0);
+	c.all = options__fill_one(&env, "input pprof_scrape", f->tree->root, &scrape_options__table);
+	assert_non_null(c.all);
+	f->loop = loop__new(f->host);
+	c.host = f->host;
+	c.loop = f->loop;
+	c.options = c.all->scrape_configs.items;
+	if (job__new(&c, &f->job, &err) < 0)
+		fail_msg("%s", err.text);
+}
+
+static void close_fixture(struct fixture *f)
+{
+	job__free(f->job);
+	assert_int_equal(f->texts.n, 0); /* all of them were given back */
+	texts__fini(&f->texts);
+	loop__free(f->loop);
+	tree__free(f->tree);
+	problems__fini(&f->problems);
+	arena__fini(&f->arena);
+	host__free(f->host);
+	services__fini(&f->services);
+}
+
+/* "a:1 b:2/x": targets, with a label `kind` behind the slash. As job__found(). */
+static int find(struct fixture *f, struct source *s, const char *said)
+{
+	struct groups g = { 0 };
+	char text[200], *rest = text;
+
+	snprintf(text, sizeof(text), "%s", said);
+	for (char *one; (one = strsep(&rest, " "));) {
+		char *kind = strchr(one, '/');
+		struct dcm_label_text label = { STR("kind"), str__of(kind ? kind + 1 : "") };
+
+		if (kind)
+			*kind = '\0';
+		if (one[0] && groups__add(&g, str__of(one), &label, 1) < 0) {
+			groups__fini(&g);
+			return -ENOMEM;
+		}
+	}
+	return job__found(f->job, s, &g);
+}
+
+/* Addresses of the job's targets in their order, then in brackets those that rules dropped. */
+static const char *targets(const struct fixture *f)
+{
+	static char text[400];
+	const struct job *j = f->job;
+	size_t n = 0;
+
+	text[0] = '\0';
+	for (size_t i = 0; i < j->targets.n; i++)
+		n += (size_t)snprintf(text + n, sizeof(text) - n, "%s%s", n ? " " : "",
+				      j->targets.v[i]->found->v[0].value->p);
+	for (size_t i = 0; i < j->dropped.n; i++)
+		n += (size_t)snprintf(text + n, sizeof(text) - n, "%s[%s]", n ? " " : "",
+				      j->dropped.v[i].found->v[0].value->p);
+	return text;
+}
+
+static void lose(struct fixture *f, struct source *s)
+{
+	job__lost(f->job, s);
+	assert_null(s->next);
+}
+
+#define RULES "  relabel_configs: [ { source_labels: [kind], regex: \"no.*\", action: drop } ]\n"
+
+/* Each step: what a source says now, and what the job has then. */
+static void targets_are_what_all_sources_say(void **state)
+{
+	static const struct {
+		unsigned source;
+		const char *said, *targets; /* said NULL: lost */
+	} steps[] = {
+		{ 0, "a:1 b:1", "a:1 b:1" },
+		{ 1, "c:1/no d:1", "a:1 b:1 d:1 [c:1]" },
+		{ 0, "b:1 e:1", "b:1 e:1 d:1 [c:1]" },
+		{ 1, "c:1/yes b:1 b:1", "b:1 e:1 c:1" }, /* one that two found is one */
+		{ 0, "", "c:1 b:1" },
+		{ 1, "c:1/no c:1/not c:1", "c:1 [c:1] [c:1]" },
+		{ 1, NULL, "" },
+		{ 1, NULL, "" },
+		{ 0, "a:1 x@y:1", "a:1" }, /* what cannot be is told, and keeps nobody out */
+	};
+	struct source sources[2] = { 0 };
+	struct fixture f;
+
+	(void)state;
+	open_fixture(&f, JOB RULES);
+	for (size_t i = 0; i < sizeof(steps) / sizeof(*steps); i++) {
+		if (steps[i].said)
+			assert_int_equal(find(&f, &sources[steps[i].source], steps[i].said), 0);
+		else
+			lose(&f, &sources[steps[i].source]);
+		assert_int_equal(sync__run(f.job), 0);
+		assert_string_equal(targets(&f), steps[i].targets);
+	}
+	lose(&f, &sources[0]);
+	close_fixture(&f);
+}
+
+/* What counts up, and the place in the interval, go on: with the same memory when the labels are the same. */
+static void targets_that_stay_go_on(void **state)
+{
+	struct source source = { 0 };
+	const struct target *a, *b;
+	struct labels *found;
+	int64_t at;
+	struct fixture f;
+
+	(void)state;
+	open_fixture(&f, JOB);
+	assert_int_equal(find(&f, &source, "a:1 b:1"), 0);
+	assert_int_equal(sync__run(f.job), 0);
+	a = f.job->targets.v[0];
+	b = f.job->targets.v[1];
+	found = source.found.v[0];
+	loop__cancel(f.loop, &f.job->sync);
+	assert_int_equal(find(&f, &source, "a:1 b:1"), 0);
+	assert_int_equal(f.job->sync.place, 0); /* nothing has changed: no sync */
+	assert_ptr_equal(source.found.v[0], found);
+	assert_int_equal(find(&f, &source, "a:1 c:1"), 0);
+	assert_true(f.job->sync.place > 0);
+	assert_int_equal(sync__run(f.job), 0);
+	assert_ptr_equal(f.job->targets.v[0], a);
+	assert_ptr_not_equal(f.job->targets.v[1], b);
+
+	/* Found at another place, it is made anew, and takes over. */
+	f.job->targets.v[0]->n_asked = 7;
+	f.job->targets.v[0]->delta_real_ns = 8;
+	at = f.job->targets.v[0]->timer.at_mono_ns;
+	assert_int_equal(find(&f, &source, "c:1 a:1"), 0);
+	assert_int_equal(sync__run(f.job), 0);
+	assert_string_equal(targets(&f), "c:1 a:1");
+	assert_int_equal(f.job->targets.v[1]->n_asked, 7);
+	assert_int_equal(f.job->targets.v[1]->delta_real_ns, 8);
+	assert_int_equal(f.job->targets.v[1]->timer.at_mono_ns, at);
+	lose(&f, &source);
+	close_fixture(&f);
+}
+
+static void beyond_the_limit_none_is_asked(void **state)
+{
+	struct source source = { 0 };
+	struct fixture f;
+
+	(void)state;
+	open_fixture(&f, JOB "  target_limit: 2\n");
+	assert_int_equal(find(&f, &source, "a:1 b:1"), 0);
+	assert_int_equal(sync__run(f.job), 0);
+	assert_int_equal(find(&f, &source, "a:1 b:1 c:1"), 0);
+	assert_int_equal(sync__run(f.job), 0);
+	assert_string_equal(targets(&f), "");
+	assert_non_null(strstr(f.job->trouble, "3 targets, more than target_limit (2)"));
+	assert_int_equal(find(&f, &source, "b:1"), 0);
+	assert_int_equal(sync__run(f.job), 0);
+	assert_string_equal(targets(&f), "b:1");
+	assert_string_equal(f.job->trouble, "");
+	lose(&f, &source);
+	close_fixture(&f);
+}
+
+static int count(void *ctx, const struct dcm_target *t)
+{
+	unsigned *n = ctx;
+
+	for (uint32_t i = 0; i < t->n_discovered; i++)
+		if (str__eq(t->discovered[i].name, STR("job")))
+			n[t->health == DCM_HEALTH_DROPPED] += str__eq(t->discovered[i].value, STR("api"));
+	for (uint32_t i = 0; i < t->n_labels; i++)
+		n[2] += str__eq(t->labels[i].name, STR("instance"));
+	return 0;
+}
+
+static void all_are_told(void **state)
+{
+	struct source source = { 0 };
+	unsigned n[3] = { 0 };
+	struct fixture f;
+
+	(void)state;
+	open_fixture(&f, JOB RULES);
+	assert_int_equal(find(&f, &source, "a:1 b:1/no c:1"), 0);
+	assert_int_equal(sync__run(f.job), 0);
+	job__targets(f.job, count, n);
+	assert_int_equal(n[0], 2);
+	assert_int_equal(n[1], 1);
+	assert_int_equal(n[2], 2);
+	lose(&f, &source);
+	close_fixture(&f);
+}
+
+/* Whatever fails for want of memory leaves all as it was. */
+static void failing_memory_is_survived(void **state)
+{
+	struct source source = { 0 };
+	struct fixture f;
+
+	(void)state;
+	open_fixture(&f, JOB RULES);
+	FAILMALLOC_SWEEP (i) {
+		int found, synced;
+
+		failmalloc__disarm();
+		assert_int_equal(find(&f, &source, "a:1 b:1/no"), 0);
+		assert_int_equal(sync__run(f.job), 0);
+		failmalloc__arm(i);
+		found = find(&f, &source, "a:1 b:1/not c:1");
+		synced = found == 0 ? sync__run(f.job) : -ENOMEM;
+		failmalloc__disarm();
+		assert_true(synced == 0 || synced == -ENOMEM);
+		assert_string_equal(targets(&f), synced == 0 ? "a:1 c:1 [b:1]" : "a:1 [b:1]");
+		assert_int_equal(source.found.n, found == 0 ? 3 : 2);
+	}
+	lose(&f, &source);
+	close_fixture(&f);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(targets_are_what_all_sources_say),
+		cmocka_unit_test(targets_that_stay_go_on),
+		cmocka_unit_test(beyond_the_limit_none_is_asked),
+		cmocka_unit_test(all_are_told),
+		cmocka_unit_test(failing_memory_is_survived),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
