@@ -125,18 +125,27 @@ static void fail(struct kube_watch *w, const char *what)
 	w->is_told = true;
 }
 
+static void tell_full(const struct kube_watch *w)
+{
+	discovery__failed(w->kube->d,
+			  "%s: %u have no room, as no more than %d are held, and %zu MiB; choose "
+			  "some by namespaces or selectors",
+			  kube_resources[w->resource].name, w->n_left_out, MAX_OBJECTS, MAX_BYTES >> 20);
+}
+
+/* That there are too many of another resource remains to be told. */
 static void go_well(struct kube_watch *w)
 {
+	const struct kube *k = w->kube;
+
 	w->n_failures = 0;
 	w->is_told = false;
-	if (w->n_left_out == 0)
-		discovery__well(w->kube->d);
-	else
-		discovery__failed(w->kube->d,
-				  "%s: %u have no room, as no more than %d are held, and %zu MiB; "
-				  "choose some by namespaces or selectors",
-				  kube_resources[w->resource].name, w->n_left_out, MAX_OBJECTS,
-				  MAX_BYTES >> 20);
+	for (size_t i = 0; i < k->watches.n; i++)
+		if (k->watches.v[i]->n_left_out) {
+			tell_full(k->watches.v[i]);
+			return;
+		}
+	discovery__well(k->d);
 }
 
 /* One that there is no room for is not known, as if it were not there: until the next list. */
@@ -147,7 +156,7 @@ static void leave_out(struct kube_watch *w, struct kube_object *o)
 	if (o)
 		remove_object(w, o);
 	if (w->n_left_out++ == 0 && !w->is_listing)
-		go_well(w);
+		tell_full(w);
 	host->drop(host, "kubernetes_objects", 1);
 }
 

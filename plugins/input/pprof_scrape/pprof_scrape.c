@@ -8,7 +8,7 @@
  *
  * Threads: one of the plugin's own runs everything (loop.h); the host's client thread hands answers
  * over; targets() and the lifecycle come from the host's threads, and take a job's lock at most.
- * Memory: labels.h, some 400 bytes a target and profile, and delta.h's table for those that count up.
+ * Memory: some 650 bytes a target and profile, most of them its labels (labels.h), and delta.h's table for those that count up.
  */
 #include <decima/plugin.h>
 
