@@ -27,8 +27,10 @@ static int not_connected(const struct http_fault *f, const char *detail, struct 
 /* The faults of what came, and of the bytes between. */
 static int broken(const struct http_fault *f, const char *detail, struct dcm_error *err)
 {
+	const bool is_alert = strstr(detail, "TLS") && strstr(detail, "alert");
 	/* HTTP/2 has a code of its own for what happens to the connection. */
-	bool is_connection = strstr(detail, "Send failure") || strstr(detail, "Recv failure");
+	const bool is_connection = is_alert || strstr(detail, "Send failure") ||
+				   strstr(detail, "Recv failure");
 
 	switch (is_connection ? (int)CURLE_SEND_ERROR : f->code) {
 	case CURLE_PARTIAL_FILE:
@@ -43,7 +45,7 @@ static int broken(const struct http_fault *f, const char *detail, struct dcm_err
 	case CURLE_SEND_ERROR:
 	case CURLE_RECV_ERROR:
 		/* With TLS 1.3 a server refuses our certificate when the handshake is over, if it says a word. */
-		if (strstr(detail, "TLS") && strstr(detail, "alert"))
+		if (is_alert)
 			return error__set(
 				err, -EACCES,
 				"%s: the server ended the connection: %s; does it want another "
