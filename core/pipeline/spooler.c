@@ -45,7 +45,11 @@ struct spooler {
 	bool has_ended;	     /* the feeder */
 	struct spool *spool; /* NULL: the directory could not be used yet. A reference */
 	struct vfs *vfs;
+	struct spooler *next_kept;
 };
+
+/* Those of which a thread may never come back, and so for good: listed, so that nobody takes them for lost memory. */
+static _Atomic(struct spooler *) kept;
 
 /* ---- the spool, once its directory can be used ---- */
 
@@ -462,8 +466,12 @@ static void tell_what_stays(const struct spooler *s)
 
 void spooler__free(struct spooler *s)
 {
-	if (!s || s->is_stuck)
+	if (!s)
 		return;
+	if (s->is_stuck) {
+		s->next_kept = atomic_exchange(&kept, s);
+		return;
+	}
 	tell_what_stays(s);
 	free_spooler(s);
 }
