@@ -260,5 +260,9 @@ int dict_import__stacks(struct dict_import *im, const uint32_t *ids, uint64_t n)
 
 uint32_t dict_import__stack(struct dict_import *im, uint32_t id)
 {
+	const uint32_t known = dict_map__get(im->map.stacks, id);
+
+	if (known != DCM_NONE)
+		return known;
 	return dict_import__stacks(im, &id, 1) < 0 ? DCM_NONE : dict_map__get(im->map.stacks, id);
 }
