@@ -6,8 +6,8 @@
  */
 #include "core/api/descriptors.h"
 #include "core/api/internal.h"
+#include "core/base/protobuf.h"
 #include "core/base/str.h"
-#include "core/codec/protobuf.h"
 #include "core/net/talk.h"
 #include "fuzz/verdict.h"
 

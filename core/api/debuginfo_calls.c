@@ -18,8 +18,8 @@
 #include "core/api/internal.h"
 #include "core/api/upload_stream.h"
 #include "core/base/error.h"
+#include "core/base/protobuf.h"
 #include "core/base/str.h"
-#include "core/codec/protobuf.h"
 
 enum { TYPE_DEBUGINFO, TYPE_EXECUTABLE };
 enum { ID_UNKNOWN, ID_GNU }; /* kinds of build ids */

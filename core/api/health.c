@@ -11,21 +11,21 @@
  * knows nothing: Check says NOT_FOUND, Watch SERVICE_UNKNOWN.
  */
 #include "core/api/internal.h"
+#include "core/base/protobuf.h"
 #include "core/base/str.h"
-#include "core/codec/protobuf.h"
 
 enum { SERVING = 1, NOT_SERVING = 2, SERVICE_UNKNOWN = 3 };
 
 /* False: it is no HealthCheckRequest. */
 static bool read_service(const struct http_request *req, struct dcm_str *ret)
 {
-	struct pb_reader r = pb__reader((const uint8_t *)req->body.p, req->body.n);
+	struct pb_reader r = pb__reader_of(req->body);
 	struct pb_field f;
 
 	*ret = STR("");
 	while (pb__next(&r, &f))
 		if (f.number == 1 && f.type == PB_BYTES)
-			*ret = (struct dcm_str){ (const char *)f.p, (uint32_t)f.n };
+			*ret = pb__str(&f);
 	return !r.fault;
 }
 

@@ -17,8 +17,8 @@
 #include <string.h>
 
 #include "core/api/internal.h"
+#include "core/base/protobuf.h"
 #include "core/base/str.h"
-#include "core/codec/protobuf.h"
 
 enum { BY_FILENAME = 3, BY_SYMBOL = 4, BY_EXTENSION = 5, EXTENSIONS_OF = 6, LIST_SERVICES = 7 };
 enum { FILE_RESPONSE = 4, LIST_RESPONSE = 6, ERROR_RESPONSE = 7 };
@@ -28,24 +28,14 @@ enum { SET_FILE = 1 };
 enum { FILE_NAME = 1, FILE_PACKAGE = 2, FILE_MESSAGE = 4, FILE_ENUM = 5, FILE_SERVICE = 6 };
 enum { NAME = 1, MESSAGE_NESTED = 3, MESSAGE_ENUM = 4, SERVICE_METHOD = 2 };
 
-static struct dcm_str text_of(const struct pb_field *f)
-{
-	return (struct dcm_str){ (const char *)f->p, (uint32_t)f->n };
-}
-
-static struct pb_reader reader_of(struct dcm_str message)
-{
-	return pb__reader((const uint8_t *)message.p, message.n);
-}
-
 static struct dcm_str field_of(struct dcm_str message, uint32_t number)
 {
-	struct pb_reader r = reader_of(message);
+	struct pb_reader r = pb__reader_of(message);
 	struct pb_field f;
 
 	while (pb__next(&r, &f))
 		if (f.number == number && f.type == PB_BYTES)
-			return text_of(&f);
+			return pb__str(&f);
 	return STR("");
 }
 
@@ -62,7 +52,7 @@ static bool cut(struct dcm_str *symbol, struct dcm_str name)
 /* Is it that service or one of its methods, that enumeration? */
 static bool is_service(struct dcm_str service, struct dcm_str symbol)
 {
-	struct pb_reader r = reader_of(service);
+	struct pb_reader r = pb__reader_of(service);
 	struct pb_field f;
 
 	if (!cut(&symbol, field_of(service, NAME)))
@@ -70,7 +60,7 @@ static bool is_service(struct dcm_str service, struct dcm_str symbol)
 	if (symbol.n == 0)
 		return true;
 	while (pb__next(&r, &f))
-		if (f.number == SERVICE_METHOD && str__eq(field_of(text_of(&f), NAME), symbol))
+		if (f.number == SERVICE_METHOD && str__eq(field_of(pb__str(&f), NAME), symbol))
 			return true;
 	return false;
 }
@@ -78,7 +68,7 @@ static bool is_service(struct dcm_str service, struct dcm_str symbol)
 /* Is it that message, or one or an enumeration inside? As deep as the symbol has dots. */
 static bool is_message(struct dcm_str message, struct dcm_str symbol)
 {
-	struct pb_reader r = reader_of(message);
+	struct pb_reader r = pb__reader_of(message);
 	struct pb_field f;
 
 	if (!cut(&symbol, field_of(message, NAME)))
@@ -86,24 +76,24 @@ static bool is_message(struct dcm_str message, struct dcm_str symbol)
 	if (symbol.n == 0)
 		return true;
 	while (pb__next(&r, &f))
-		if ((f.number == MESSAGE_NESTED && is_message(text_of(&f), symbol)) ||
-		    (f.number == MESSAGE_ENUM && str__eq(field_of(text_of(&f), NAME), symbol)))
+		if ((f.number == MESSAGE_NESTED && is_message(pb__str(&f), symbol)) ||
+		    (f.number == MESSAGE_ENUM && str__eq(field_of(pb__str(&f), NAME), symbol)))
 			return true;
 	return false;
 }
 
 static bool has_symbol(struct dcm_str file, struct dcm_str symbol)
 {
-	struct pb_reader r = reader_of(file);
+	struct pb_reader r = pb__reader_of(file);
 	struct dcm_str package = field_of(file, FILE_PACKAGE);
 	struct pb_field f;
 
 	if (package.n > 0 && !cut(&symbol, package))
 		return false;
 	while (pb__next(&r, &f))
-		if ((f.number == FILE_SERVICE && is_service(text_of(&f), symbol)) ||
-		    (f.number == FILE_MESSAGE && is_message(text_of(&f), symbol)) ||
-		    (f.number == FILE_ENUM && str__eq(field_of(text_of(&f), NAME), symbol)))
+		if ((f.number == FILE_SERVICE && is_service(pb__str(&f), symbol)) ||
+		    (f.number == FILE_MESSAGE && is_message(pb__str(&f), symbol)) ||
+		    (f.number == FILE_ENUM && str__eq(field_of(pb__str(&f), NAME), symbol)))
 			return true;
 	return false;
 }
@@ -121,12 +111,12 @@ static struct dcm_str find_file(const struct http_routes *routes, struct dcm_str
 
 	for (size_t i = 0; !end; i++) {
 		const struct http_route *row = http_routes__at(routes, i, &end);
-		struct pb_reader r = reader_of(row ? row->descriptors : STR(""));
+		struct pb_reader r = pb__reader_of(row ? row->descriptors : STR(""));
 		struct pb_field f;
 
 		while (pb__next(&r, &f))
-			if (f.number == SET_FILE && f.type == PB_BYTES && is_it(text_of(&f), what))
-				return text_of(&f);
+			if (f.number == SET_FILE && f.type == PB_BYTES && is_it(pb__str(&f), what))
+				return pb__str(&f);
 	}
 	return (struct dcm_str){ NULL, 0 };
 }
@@ -208,7 +198,7 @@ static void put_services(struct buf *to, const struct http_routes *routes)
 /* The one question of a request; false: it is none. A later one outranks an earlier one, as protobuf has it. */
 static bool read_question(struct dcm_str message, struct dcm_str *ret_host, struct pb_field *ret)
 {
-	struct pb_reader r = reader_of(message);
+	struct pb_reader r = pb__reader_of(message);
 	struct pb_field f;
 
 	*ret_host = STR("");
@@ -217,7 +207,7 @@ static bool read_question(struct dcm_str message, struct dcm_str *ret_host, stru
 		if (f.type != PB_BYTES)
 			continue;
 		if (f.number == 1)
-			*ret_host = text_of(&f);
+			*ret_host = pb__str(&f);
 		else if (f.number >= BY_FILENAME && f.number <= LIST_SERVICES)
 			*ret = f;
 	}
@@ -238,7 +228,7 @@ void api__reflection(void *ctx, const struct http_request *req, struct http_resp
 	if (host.n > 0)
 		put_text(&resp->body, 1, host);
 	put_text(&resp->body, 2, req->body);
-	what = question.number ? text_of(&question) : STR("");
+	what = question.number ? pb__str(&question) : STR("");
 	if (question.number == BY_FILENAME)
 		put_file(&resp->body, find_file(routes, what, has_name), what);
 	else if (question.number == BY_SYMBOL)

@@ -13,7 +13,7 @@
 
 #include "core/base/error.h"
 #include "core/base/fd.h"
-#include "core/codec/protobuf.h"
+#include "core/base/protobuf.h"
 #include "core/net/grpc.h"
 
 enum {
@@ -64,11 +64,6 @@ static int next_message(struct unwrapping *w, struct grpc_head *ret, struct dcm_
 	return 0;
 }
 
-static struct dcm_str text_of(const struct pb_field *f)
-{
-	return (struct dcm_str){ (const char *)f->p, (uint32_t)f->n };
-}
-
 static bool read_info(const struct pb_field *message, struct upload_stream *s)
 {
 	struct pb_reader r = pb__reader(message->p, message->n);
@@ -76,9 +71,9 @@ static bool read_info(const struct pb_field *message, struct upload_stream *s)
 
 	while (pb__next(&r, &f)) {
 		if (f.number == 1 && f.type == PB_BYTES)
-			s->build_id = text_of(&f);
+			s->build_id = pb__str(&f);
 		else if (f.number == 2 && f.type == PB_BYTES)
-			s->upload_id = text_of(&f);
+			s->upload_id = pb__str(&f);
 		else if (f.number == 3 && f.type == PB_VARINT)
 			s->type = f.value;
 	}

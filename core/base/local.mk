@@ -17,6 +17,7 @@ core_base_libbase_la_SOURCES = \
 	core/base/le.h \
 	core/base/log.c core/base/log.h \
 	core/base/mem.c core/base/mem.h \
+	core/base/protobuf.c core/base/protobuf.h \
 	core/base/region.c core/base/region.h \
 	core/base/resident.c core/base/resident.h \
 	core/base/sanitizer.h \

@@ -17,8 +17,8 @@
 #include "core/base/cleanup.h"
 #include "core/base/error.h"
 #include "core/base/mem.h"
+#include "core/base/protobuf.h"
 #include "core/base/str.h"
-#include "core/codec/protobuf.h"
 
 void legacy_profile__fini(struct legacy_profile *p)
 {

@@ -11,11 +11,11 @@
 
 #include "core/base/arena.h"
 #include "core/base/hash.h"
+#include "core/base/protobuf.h"
 #include "core/base/vec.h"
 #include "core/batch/limits.h"
 #include "core/codec/decode.h"
 #include "core/codec/otlp_layout.h"
-#include "core/codec/protobuf.h"
 
 enum {
 	OTLP_MAX_PROFILES = 65536, /* of a request, and of what is made of it */

@@ -14,10 +14,10 @@
 
 #include "core/base/buf.h"
 #include "core/base/error.h"
+#include "core/base/protobuf.h"
 #include "core/base/str.h"
 #include "core/codec/json_text.h"
 #include "core/codec/otlp.h"
-#include "core/codec/protobuf.h"
 
 enum { MAX_DEPTH = 48 };
 

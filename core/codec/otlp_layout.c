@@ -21,7 +21,7 @@
 #include <errno.h>
 
 #include "core/base/error.h"
-#include "core/codec/protobuf.h"
+#include "core/base/protobuf.h"
 #include "core/codec/varints.h"
 
 enum { LOOKED_AT = 4096 /* samples */ };

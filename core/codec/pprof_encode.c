@@ -17,13 +17,13 @@
 #include "core/base/hash.h"
 #include "core/base/intern.h"
 #include "core/base/mem.h"
+#include "core/base/protobuf.h"
 #include "core/base/str.h"
 #include "core/base/vec.h"
 #include "core/batch/limits.h"
 #include "core/batch/type.h"
 #include "core/deflate/deflate.h"
 #include "core/codec/encode.h"
-#include "core/codec/protobuf.h"
 
 #define GZIP_LEVEL 1 /* twice the size that level 6 would take costs a third of the time */
 

@@ -14,10 +14,10 @@
 
 #include "core/base/arena.h"
 #include "core/base/hash.h"
+#include "core/base/protobuf.h"
 #include "core/base/vec.h"
 #include "core/batch/limits.h"
 #include "core/codec/decode.h"
-#include "core/codec/protobuf.h"
 
 enum { PPROF_MAX_MAPPINGS = 1 << 20 };
 

@@ -9,11 +9,11 @@
 #include "core/base/buf.h"
 #include "core/base/cleanup.h"
 #include "core/base/error.h"
+#include "core/base/protobuf.h"
 #include "core/base/str.h"
 #include "core/base/vec.h"
 #include "core/batch/builder.h"
 #include "core/codec/pprof.h"
-#include "core/codec/protobuf.h"
 #include "core/deflate/deflate.h"
 
 enum {
@@ -61,11 +61,6 @@ static int fault(struct request *q, const char *what)
 	return error__set(q->err, -EINVAL, "%s: series %u: %s", q->dialect->name, q->n_series, what);
 }
 
-static struct dcm_str text_of(const struct pb_field *f)
-{
-	return (struct dcm_str){ (const char *)f->p, (uint32_t)f->n };
-}
-
 static bool is_message(const struct pb_field *f, uint32_t number)
 {
 	return f->number == number && f->type == PB_BYTES;
@@ -100,9 +95,9 @@ static int read_label(struct request *q, const struct pb_field *pair)
 
 	while (pb__next(&r, &f)) {
 		if (is_message(&f, 1))
-			name = text_of(&f);
+			name = pb__str(&f);
 		else if (is_message(&f, 2))
-			value = text_of(&f);
+			value = pb__str(&f);
 	}
 	return r.fault ? fault(q, r.fault) : put_label(q, name, value);
 }

@@ -11,12 +11,12 @@
 
 #include "core/base/error.h"
 #include "core/base/hash.h"
+#include "core/base/protobuf.h"
 #include "core/base/str.h"
 #include "core/base/vec.h"
 #include "core/batch/builder.h"
 #include "core/batch/limits.h"
 #include "core/codec/arrow.h"
-#include "core/codec/protobuf.h"
 
 #define WINDOW_NS INT64_C(10000000000)
 

@@ -20,8 +20,8 @@
 #include "core/base/error.h"
 #include "core/base/fd.h"
 #include "core/base/hash.h"
+#include "core/base/protobuf.h"
 #include "core/base/str.h"
-#include "core/codec/protobuf.h"
 #include "core/main/reduced.h"
 #include "core/net/grpc.h"
 #include "core/net/grpc_client.h"
@@ -140,7 +140,7 @@ static int should(struct sending *x)
 		if (f.number == 1 && f.type == PB_VARINT)
 			yes = f.value;
 		else if (f.number == 2 && f.type == PB_BYTES)
-			reason = (struct dcm_str){ (const char *)f.p, (uint32_t)f.n };
+			reason = pb__str(&f);
 	}
 	if (r == 0) {
 		bool has = speaks_of_what_it_has(reason);

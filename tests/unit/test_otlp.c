@@ -11,13 +11,13 @@
 #include <string.h>
 
 #include "core/base/buf.h"
+#include "core/base/protobuf.h"
 #include "core/base/str.h"
 #include "core/batch/batch.h"
 #include "core/batch/type.h"
 #include "core/codec/codec.h"
 #include "core/codec/otlp.h"
 #include "core/codec/pprof.h"
-#include "core/codec/protobuf.h"
 #include "tests/unit/batch_judge.h"
 #include "tests/unit/failmalloc.h"
 #include "tests/unit/paths.h"

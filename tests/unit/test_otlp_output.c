@@ -10,13 +10,13 @@
 #include <string.h>
 
 #include "core/base/buf.h"
+#include "core/base/protobuf.h"
 #include "core/base/str.h"
 #include "core/base/vec.h"
 #include "core/batch/batch.h"
 #include "core/batch/builder.h"
 #include "core/codec/decode.h"
 #include "core/codec/otlp.h"
-#include "core/codec/protobuf.h"
 #include "plugins/output/otlp/export.h"
 #include "tests/unit/batch_judge.h"
 #include "tests/unit/failmalloc.h"

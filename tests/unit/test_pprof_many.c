@@ -5,9 +5,9 @@
 #include <stdlib.h>
 
 #include "core/base/buf.h"
+#include "core/base/protobuf.h"
 #include "core/batch/batch.h"
 #include "core/codec/pprof.h"
-#include "core/codec/protobuf.h"
 #include "tests/unit/pb_text.h"
 #include "tests/unit/unit.h"
 

@@ -7,11 +7,11 @@
 #include <string.h>
 
 #include "core/base/buf.h"
+#include "core/base/protobuf.h"
 #include "core/base/str.h"
 #include "core/batch/batch.h"
 #include "core/codec/codec.h"
 #include "core/codec/pprof.h"
-#include "core/codec/protobuf.h"
 #include "core/codec/pushed.h"
 #include "core/deflate/deflate.h"
 #include "tests/unit/batch_judge.h"

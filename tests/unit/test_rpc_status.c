@@ -7,8 +7,8 @@
 #include <string.h>
 
 #include "core/base/buf.h"
+#include "core/base/protobuf.h"
 #include "core/base/str.h"
-#include "plugins/output/delivery/message.h"
 #include "tests/unit/pb_text.h"
 #include "tests/unit/unit.h"
 
@@ -60,27 +60,26 @@ static void trailers(void **state)
 	assert_false(rpc_status__of_trailer(STR("")).has_retry);
 }
 
-static bool is_read(const char *bytes, size_t n, struct message_field *ret)
+static bool is_read(const char *bytes, size_t n, struct pb_field *ret)
 {
-	struct dcm_str rest = { bytes, (uint32_t)n };
+	struct pb_reader reader = pb__reader((const uint8_t *)bytes, n);
 
-	return message__next(&rest, ret) && rest.n == 0;
+	return pb__next(&reader, ret) && reader.p == reader.end;
 }
 
 static void fields(void **state)
 {
-	struct message_field f;
+	struct pb_field f;
 
 	(void)state;
 	assert_true(is_read("\x08\xff\xff\xff\xff\xff\xff\xff\xff\xff\x01", 11, &f));
 	assert_true(f.number == 1 && f.value == UINT64_MAX);
 	assert_true(is_read("\x11\1\2\3\4\5\6\7\x08", 9, &f));
-	assert_true(f.number == 2 && f.wire == MESSAGE_FIXED64 &&
-		    f.value == UINT64_C(0x0807060504030201));
+	assert_true(f.number == 2 && f.type == PB_FIXED64 && f.value == UINT64_C(0x0807060504030201));
 	assert_true(is_read("\x1d\1\0\0\x80", 5, &f));
-	assert_true(f.number == 3 && f.wire == MESSAGE_FIXED32 && f.value == 0x80000001);
+	assert_true(f.number == 3 && f.type == PB_FIXED32 && f.value == 0x80000001);
 	assert_true(is_read("\x22\2ab", 4, &f));
-	assert_true(f.number == 4 && str__eq(f.bytes, STR("ab")));
+	assert_true(f.number == 4 && str__eq(pb__str(&f), STR("ab")));
 	assert_false(is_read("\x08\xff\xff\xff\xff\xff\xff\xff\xff\xff\x02", 11, &f)); /* 65 bits */
 	assert_false(is_read("\x22\3ab", 4, &f));
 	assert_false(is_read("\x22\xff\xff\xff\xff\xff\xff\xff\xff\xff\x01", 11, &f));

@@ -3,10 +3,10 @@
 noinst_LTLIBRARIES += plugins/output/delivery/libdelivery.la
 plugins_output_delivery_libdelivery_la_SOURCES = \
 	plugins/output/delivery/delivery.c plugins/output/delivery/delivery.h \
-	plugins/output/delivery/message.c plugins/output/delivery/message.h \
+	plugins/output/delivery/frame.h \
 	plugins/output/delivery/resume.h \
 	plugins/output/delivery/rpc_status.c plugins/output/delivery/rpc_status.h \
 	plugins/output/delivery/sender.c plugins/output/delivery/sender.h
-plugins_output_delivery_libdelivery_la_CFLAGS = $(AM_CFLAGS) $(CONVERSION_CFLAGS)
+plugins_output_delivery_libdelivery_la_CFLAGS = $(AM_CFLAGS) $(CONVERSION_CFLAGS) $(NETTLE_CFLAGS)
 
-DELIVERY_LA = plugins/output/delivery/libdelivery.la $(BASE_LA)
+DELIVERY_LA = plugins/output/delivery/libdelivery.la $(BASE_LA) $(NETTLE_LIBS)

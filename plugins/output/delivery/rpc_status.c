@@ -4,8 +4,10 @@
  */
 #include "plugins/output/delivery/rpc_status.h"
 
+#include <nettle/base64.h>
+
+#include "core/base/protobuf.h"
 #include "core/base/str.h"
-#include "plugins/output/delivery/message.h"
 
 #define SECOND	    INT64_C(1000000000)
 #define LONGEST_S   3600  /* beyond it nobody waits */
@@ -14,16 +16,18 @@
 /* Duration { seconds = 1, nanos = 2 } in RetryInfo { retry_delay = 1 } */
 static int64_t read_delay(struct dcm_str retry_info)
 {
-	struct message_field delay, f;
+	struct pb_reader reader = pb__reader_of(retry_info);
+	struct pb_field delay, f;
 	int64_t s = 0, ns = 0;
 
-	while (message__next(&retry_info, &delay)) {
-		if (delay.number != 1 || delay.wire != MESSAGE_BYTES)
+	while (pb__next(&reader, &delay)) {
+		if (delay.number != 1 || delay.type != PB_BYTES)
 			continue;
-		while (message__next(&delay.bytes, &f)) {
-			if (f.number == 1 && f.wire == MESSAGE_VARINT)
+		struct pb_reader inner = pb__reader(delay.p, delay.n);
+		while (pb__next(&inner, &f)) {
+			if (f.number == 1 && f.type == PB_VARINT)
 				s = (int64_t)f.value;
-			else if (f.number == 2 && f.wire == MESSAGE_VARINT)
+			else if (f.number == 2 && f.type == PB_VARINT)
 				ns = (int64_t)f.value;
 		}
 	}
@@ -36,13 +40,14 @@ static int64_t read_delay(struct dcm_str retry_info)
 static void read_detail(struct dcm_str any, struct rpc_status *ret)
 {
 	struct dcm_str type = STR(""), value = STR("");
-	struct message_field f;
+	struct pb_reader reader = pb__reader_of(any);
+	struct pb_field f;
 
-	while (message__next(&any, &f)) {
-		if (f.number == 1 && f.wire == MESSAGE_BYTES)
-			type = f.bytes;
-		else if (f.number == 2 && f.wire == MESSAGE_BYTES)
-			value = f.bytes;
+	while (pb__next(&reader, &f)) {
+		if (f.number == 1 && f.type == PB_BYTES)
+			type = pb__str(&f);
+		else if (f.number == 2 && f.type == PB_BYTES)
+			value = pb__str(&f);
 	}
 	if (!str__ends(type, STR("/google.rpc.RetryInfo")))
 		return;
@@ -54,43 +59,33 @@ static void read_detail(struct dcm_str any, struct rpc_status *ret)
 struct rpc_status rpc_status__read(struct dcm_str message)
 {
 	struct rpc_status s = { .message = STR("") };
-	struct message_field f;
+	struct pb_reader reader = pb__reader_of(message);
+	struct pb_field f;
 
-	while (message__next(&message, &f)) {
-		if (f.number == 2 && f.wire == MESSAGE_BYTES)
-			s.message = f.bytes;
-		else if (f.number == 3 && f.wire == MESSAGE_BYTES)
-			read_detail(f.bytes, &s);
+	while (pb__next(&reader, &f)) {
+		if (f.number == 2 && f.type == PB_BYTES)
+			s.message = pb__str(&f);
+		else if (f.number == 3 && f.type == PB_BYTES)
+			read_detail(pb__str(&f), &s);
 	}
 	return s;
-}
-
-static int sextet(char c)
-{
-	static const char all[] =
-		"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
-	const char *at = c ? strchr(all, c) : NULL;
-
-	return at ? (int)(at - all) : -1;
 }
 
 struct rpc_status rpc_status__of_trailer(struct dcm_str base64)
 {
 	struct buf bytes = { 0 };
 	struct rpc_status s = { .message = STR("") };
-	uint32_t bits = 0, n_bits = 0;
+	struct base64_decode_ctx ctx;
 
+	base64_decode_init(&ctx);
 	for (uint32_t i = 0; i < base64.n && i < TRAILER_MAX; i++) {
-		int v = sextet(base64.p[i]);
+		uint8_t byte;
+		const int n = base64_decode_single(&ctx, &byte, base64.p[i]);
 
-		if (v < 0)
+		if (n < 0)
 			break;
-		bits = (bits << 6 | (uint32_t)v) & 0xffff;
-		n_bits += 6;
-		if (n_bits < 8)
-			continue;
-		n_bits -= 8;
-		buf__byte(&bytes, (uint8_t)(bits >> n_bits));
+		if (n > 0)
+			buf__byte(&bytes, byte);
 	}
 	if (!bytes.error)
 		s = rpc_status__read(buf__view(&bytes));

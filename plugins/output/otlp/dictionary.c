@@ -9,8 +9,8 @@
 #include <string.h>
 
 #include "core/base/mem.h"
+#include "core/base/protobuf.h"
 #include "core/base/str.h"
-#include "plugins/output/delivery/message.h"
 #include "plugins/output/otlp/names.h"
 
 /* Where offsets in a file count, when the batch does not know the range. */
@@ -109,10 +109,10 @@ static struct dcm_str text_of(const struct dictionary *d, uint32_t string)
 void dictionary__put_value(struct buf *out, const struct dictionary_value *v)
 {
 	if (v->is_number) {
-		message__put_tag(out, 3, MESSAGE_VARINT);
+		pb__put_tag(out, 3, PB_VARINT);
 		buf__varint(out, (uint64_t)v->number);
 	} else {
-		message__put_str(out, 1, v->text);
+		pb__put_str(out, 1, v->text);
 	}
 }
 
@@ -120,13 +120,13 @@ void dictionary__put_value(struct buf *out, const struct dictionary_value *v)
 uint32_t dictionary__attribute(struct dictionary *d, struct dcm_str key, const struct dictionary_value *v)
 {
 	if (d->as->is_ranged)
-		message__put_str(&d->attribute, 1, key);
+		pb__put_str(&d->attribute, 1, key);
 	else
-		message__put_number(&d->attribute, 1, dictionary__string(d, key));
+		pb__put_varint(&d->attribute, 1, dictionary__string(d, key));
 	dictionary__put_value(&d->value, v);
-	message__put(&d->attribute, 2, &d->value);
+	pb__put_nested(&d->attribute, 2, &d->value);
 	if (v->is_number && !d->as->is_ranged)
-		message__put_number(&d->attribute, 3, dictionary__string(d, v->unit));
+		pb__put_varint(&d->attribute, 3, dictionary__string(d, v->unit));
 	return add_message(d, TABLE_ATTRIBUTES, &d->attribute);
 }
 
@@ -137,7 +137,7 @@ static void put_one_attribute(struct dictionary *d, struct buf *out, uint32_t fi
 	const struct dictionary_value v = { .text = text };
 
 	buf__varint(&d->value, dictionary__attribute(d, key, &v));
-	message__put(out, field, &d->value);
+	pb__put_nested(out, field, &d->value);
 }
 
 /* ---- mappings ---- */
@@ -203,10 +203,10 @@ static struct place place_of(const struct dictionary *d, const struct dcm_locati
 /* Mapping { memory_start = 1, memory_limit = 2, file_offset = 3, filename_strindex = 4, attribute_indices = 5 } */
 static uint32_t put_mapping(struct dictionary *d, const struct place *p)
 {
-	message__put_number(&d->mapping, 1, p->start);
-	message__put_number(&d->mapping, 2, p->limit);
-	message__put_number(&d->mapping, 3, p->offset);
-	message__put_number(&d->mapping, 4, dictionary__string(d, p->file));
+	pb__put_varint(&d->mapping, 1, p->start);
+	pb__put_varint(&d->mapping, 2, p->limit);
+	pb__put_varint(&d->mapping, 3, p->offset);
+	pb__put_varint(&d->mapping, 4, dictionary__string(d, p->file));
 	if (p->build_id.n)
 		put_one_attribute(d, &d->mapping, 5, STR("process.executable.build_id.gnu"), p->build_id);
 	return add_message(d, TABLE_MAPPINGS, &d->mapping);
@@ -222,10 +222,10 @@ static uint32_t put_function(struct dictionary *d, uint32_t function)
 
 	if (*id != DCM_NONE)
 		return *id;
-	message__put_number(&d->function, 1, dictionary__string(d, text_of(d, f->name)));
-	message__put_number(&d->function, 2, dictionary__string(d, text_of(d, f->system_name)));
-	message__put_number(&d->function, 3, dictionary__string(d, text_of(d, f->file)));
-	message__put_number(&d->function, 4, (uint64_t)f->start_line);
+	pb__put_varint(&d->function, 1, dictionary__string(d, text_of(d, f->name)));
+	pb__put_varint(&d->function, 2, dictionary__string(d, text_of(d, f->system_name)));
+	pb__put_varint(&d->function, 3, dictionary__string(d, text_of(d, f->file)));
+	pb__put_varint(&d->function, 4, (uint64_t)f->start_line);
 	*id = add_message(d, TABLE_FUNCTIONS, &d->function);
 	return *id;
 }
@@ -237,10 +237,10 @@ static void put_lines(struct dictionary *d, const struct dcm_location *l)
 		const struct dcm_line *line = &d->b->lines[l->line_off + i];
 
 		if (line->function != DCM_NONE)
-			message__put_number(&d->line, 1, put_function(d, line->function));
-		message__put_number(&d->line, 2, (uint64_t)line->line);
-		message__put_number(&d->line, 3, line->column);
-		message__put(&d->lines, 3, &d->line);
+			pb__put_varint(&d->line, 1, put_function(d, line->function));
+		pb__put_varint(&d->line, 2, (uint64_t)line->line);
+		pb__put_varint(&d->line, 3, line->column);
+		pb__put_nested(&d->lines, 3, &d->line);
 	}
 }
 
@@ -262,9 +262,9 @@ uint32_t dictionary__location(struct dictionary *d, uint32_t location)
 		return *id;
 	if (l->mapping != DCM_NONE) {
 		p = place_of(d, l);
-		message__put_number(&d->location, 1, put_mapping(d, &p));
+		pb__put_varint(&d->location, 1, put_mapping(d, &p));
 	}
-	message__put_number(&d->location, 2, p.address);
+	pb__put_varint(&d->location, 2, p.address);
 	put_lines(d, l);
 	buf__append(&d->location, d->lines.data ? d->lines.data : (const uint8_t *)"", d->lines.n);
 	d->nomem |= d->lines.error != 0;
@@ -286,7 +286,7 @@ uint32_t dictionary__stack(struct dictionary *d, uint32_t stack)
 	for (uint32_t i = 0; i < s.n; i++)
 		buf__varint(&d->indices, dictionary__location(d, d->b->stack_locations[s.off + i]));
 	if (s.n)
-		message__put(&d->stack, 1, &d->indices);
+		pb__put_nested(&d->stack, 1, &d->indices);
 	*id = add_message(d, TABLE_STACKS, &d->stack);
 	return *id;
 }
@@ -297,5 +297,5 @@ void dictionary__put(const struct dictionary *d, struct buf *out)
 {
 	for (int t = 0; t < N_TABLES; t++)
 		for (uint32_t i = 0; d->as->tables[t] && i < d->tables[t].n; i++)
-			message__put_str(out, d->as->tables[t], intern__text(&d->tables[t], i));
+			pb__put_str(out, d->as->tables[t], intern__text(&d->tables[t], i));
 }

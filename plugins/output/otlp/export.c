@@ -10,9 +10,9 @@
 
 #include "core/base/hash.h"
 #include "core/base/mem.h"
+#include "core/base/protobuf.h"
 #include "core/base/str.h"
 #include "core/base/vec.h"
-#include "plugins/output/delivery/message.h"
 #include "plugins/output/otlp/dictionary.h"
 #include "plugins/output/otlp/names.h"
 
@@ -126,10 +126,10 @@ static void put_resource(struct export *e, struct dcm_span series, struct buf *o
 
 		if (is_of_scope(text_of(e, pair->name)))
 			continue;
-		message__put_str(&e->list, 1, names__key(text_of(e, pair->name), beside));
+		pb__put_str(&e->list, 1, names__key(text_of(e, pair->name), beside));
 		dictionary__put_value(&e->any, &v);
-		message__put(&e->list, 2, &e->any);
-		message__put(out, 1, &e->list);
+		pb__put_nested(&e->list, 2, &e->any);
+		pb__put_nested(out, 1, &e->list);
 	}
 }
 
@@ -139,9 +139,9 @@ static void put_scope(struct export *e, struct dcm_span series, struct buf *out)
 	struct dcm_str name = label_of(e, series, STR("otel_scope_name"));
 	struct dcm_str version = label_of(e, series, STR("otel_scope_version"));
 
-	message__put_str(out, 1, name.n ? name : STR("decima"));
+	pb__put_str(out, 1, name.n ? name : STR("decima"));
 	if (version.n)
-		message__put_str(out, 2, version);
+		pb__put_str(out, 2, version);
 }
 
 /* ResourceProfiles { resource = 1, scope_profiles = 2: ScopeProfiles { scope = 1, profiles = 2 } } */
@@ -152,12 +152,12 @@ static void end_series(struct export *e)
 	if (e->series == DCM_NONE || e->profiles.n == 0)
 		return;
 	put_resource(e, e->b->series[e->series], &all);
-	message__put(&resource, 1, &all);
+	pb__put_nested(&resource, 1, &all);
 	put_scope(e, e->b->series[e->series], &all);
-	message__put(&scope, 1, &all);
+	pb__put_nested(&scope, 1, &all);
 	buf__append(&scope, e->profiles.data, e->profiles.n);
-	message__put(&resource, 2, &scope);
-	message__put(&e->resources, 1, &resource);
+	pb__put_nested(&resource, 2, &scope);
+	pb__put_nested(&e->resources, 1, &resource);
 	buf__reset(&e->profiles);
 	buf__fini(&resource);
 	buf__fini(&scope);
@@ -212,18 +212,18 @@ static void put_sample(struct export *e, uint64_t row, const int64_t *values, ui
 	struct dcm_span attributes = attributes_of(e, e->b->row_labels[row]);
 
 	if (e->as->is_ranged) {
-		message__put_number(&e->sample, 1, range_of(e, stack));
-		message__put_number(&e->sample, 2, e->b->stacks[stack].n);
+		pb__put_varint(&e->sample, 1, range_of(e, stack));
+		pb__put_varint(&e->sample, 2, e->b->stacks[stack].n);
 	} else {
-		message__put_number(&e->sample, 1, dictionary__stack(&e->dictionary, stack));
+		pb__put_varint(&e->sample, 1, dictionary__stack(&e->dictionary, stack));
 	}
 	if (attributes.n && !e->sets.error)
-		message__put_bytes(&e->sample, e->as->sample.attributes,
-				   e->sets.data + attributes.off, attributes.n);
+		pb__put_bytes(&e->sample, e->as->sample.attributes, e->sets.data + attributes.off,
+			      attributes.n);
 	for (uint32_t i = 0; i < n; i++)
 		buf__varint(&e->list, (uint64_t)values[i]);
-	message__put(&e->sample, e->as->sample.values, &e->list);
-	message__put(&e->profile, 2, &e->sample);
+	pb__put_nested(&e->sample, e->as->sample.values, &e->list);
+	pb__put_nested(&e->profile, 2, &e->sample);
 }
 
 /* ---- profiles ---- */
@@ -231,11 +231,11 @@ static void put_sample(struct export *e, uint64_t row, const int64_t *values, ui
 /* ValueType { type_strindex = 1, unit_strindex = 2, aggregation_temporality = 3 }; 1: differences, 2: counts up */
 static void put_type(struct export *e, uint32_t field, uint32_t type, uint32_t unit, uint32_t temporality)
 {
-	message__put_number(&e->list, 1, dictionary__string(&e->dictionary, text_of(e, type)));
-	message__put_number(&e->list, 2, dictionary__string(&e->dictionary, text_of(e, unit)));
+	pb__put_varint(&e->list, 1, dictionary__string(&e->dictionary, text_of(e, type)));
+	pb__put_varint(&e->list, 2, dictionary__string(&e->dictionary, text_of(e, unit)));
 	if (e->as->has_temporality)
-		message__put_number(&e->list, 3, temporality);
-	message__put(&e->profile, field, &e->list);
+		pb__put_varint(&e->list, 3, temporality);
+	pb__put_nested(&e->profile, field, &e->list);
 }
 
 static uint32_t temporality_of(const struct dcm_type *t)
@@ -246,12 +246,12 @@ static uint32_t temporality_of(const struct dcm_type *t)
 static void put_time(struct export *e, const struct dcm_profile *p)
 {
 	if (e->as->is_ranged) {
-		message__put_number(&e->profile, e->as->profile.time, (uint64_t)p->time_ns);
+		pb__put_varint(&e->profile, e->as->profile.time, (uint64_t)p->time_ns);
 	} else {
-		message__put_tag(&e->profile, e->as->profile.time, MESSAGE_FIXED64);
+		pb__put_tag(&e->profile, e->as->profile.time, PB_FIXED64);
 		buf__le64(&e->profile, (uint64_t)p->time_ns);
 	}
-	message__put_number(&e->profile, e->as->profile.duration, (uint64_t)p->duration_ns);
+	pb__put_varint(&e->profile, e->as->profile.duration, (uint64_t)p->duration_ns);
 }
 
 static void put_id(struct export *e, uint32_t profile, uint32_t k)
@@ -265,7 +265,7 @@ static void put_id(struct export *e, uint32_t profile, uint32_t k)
 	} whole = { e->b->id, e->b->series_hashes[p->series], p->time_ns, profile, k };
 	const struct dcm_hash id = hash__bytes128(&whole, sizeof(whole));
 
-	message__put_bytes(&e->profile, e->as->profile.id, &id, sizeof(id));
+	pb__put_bytes(&e->profile, e->as->profile.id, &id, sizeof(id));
 }
 
 /* What a profile of the types [k, k + n) has beside its samples. */
@@ -279,10 +279,10 @@ static void put_head(struct export *e, uint32_t profile, uint32_t k, uint32_t n)
 	put_time(e, p);
 	if (types->period_type || types->period_unit)
 		put_type(e, e->as->profile.period_type, types->period_type, types->period_unit, 0);
-	message__put_number(&e->profile, e->as->profile.period, (uint64_t)p->period);
+	pb__put_varint(&e->profile, e->as->profile.period, (uint64_t)p->period);
 	put_id(e, profile, k);
 	if (e->locations.n)
-		message__put(&e->profile, e->as->profile.location_indices, &e->locations);
+		pb__put_nested(&e->profile, e->as->profile.location_indices, &e->locations);
 }
 
 static bool is_zero(const int64_t *values, uint32_t n)
@@ -319,7 +319,7 @@ static int put_profile(struct export *e, uint32_t profile, uint32_t k, uint32_t 
 	put_head(e, profile, k, n);
 	if (e->as->has_tables_in_profile)
 		dictionary__put(&e->dictionary, &e->profile);
-	message__put(&e->profiles, 2, &e->profile);
+	pb__put_nested(&e->profiles, 2, &e->profile);
 	e->n_profiles++;
 	return 0;
 }
@@ -368,7 +368,7 @@ void export__take(struct export *e, struct buf *out)
 		out->error = e->resources.error;
 	if (!e->as->has_tables_in_profile) {
 		dictionary__put(&e->dictionary, &tables);
-		message__put(out, 2, &tables);
+		pb__put_nested(out, 2, &tables);
 	}
 	buf__fini(&tables);
 }

@@ -22,6 +22,7 @@
 #include "core/base/mem.h"
 #include "core/base/str.h"
 #include "plugins/output/delivery/delivery.h"
+#include "plugins/output/delivery/frame.h"
 #include "plugins/output/delivery/sender.h"
 #include "plugins/output/otlp/export.h"
 #include "plugins/output/otlp/numbering.h"
@@ -239,8 +240,6 @@ static int fill(const struct otlp_output *o, const struct dcm_batch *batch, uint
 	return is_too_large ? fill(o, batch, first, i - 1, out, ret_end, ret_n) : r;
 }
 
-enum { FRAME_HEAD_BYTES = 5 };
-
 /* The body that goes out: in gzip, in a frame of gRPC's, or as it is. */
 static int pack(const struct otlp_output *o, const struct buf *request, struct buf *out)
 {
@@ -255,11 +254,8 @@ static int pack(const struct otlp_output *o, const struct buf *request, struct b
 	else
 		memcpy(to + head, request->data, n);
 	out->n = head + n;
-	if (!o->grpc)
-		return 0;
-	to[0] = o->compressor != NULL;
-	for (int i = 0; i < 4; i++)
-		to[1 + i] = (uint8_t)(n >> (24 - 8 * i));
+	if (o->grpc)
+		frame__put_head(to, o->compressor != NULL, n);
 	return 0;
 }
 

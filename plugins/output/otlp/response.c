@@ -7,10 +7,11 @@
 #include <libdeflate.h>
 #include <stdbool.h>
 
+#include "core/base/protobuf.h"
 #include "core/base/str.h"
-#include "plugins/output/delivery/message.h"
+#include "plugins/output/delivery/frame.h"
 
-enum { FRAME_HEAD_BYTES = 5, UNPACKED_MAX = 65536 };
+enum { UNPACKED_MAX = 65536 };
 
 /* gzip, appended to what is empty; false: it is none, or is larger. */
 static bool unpack(const uint8_t *data, size_t n, struct buf *out)
@@ -40,13 +41,14 @@ void response__unframe(struct buf *body)
 /* ExportProfilesPartialSuccess { rejected_profiles = 1, error_message = 2 } */
 static void read_partial(struct dcm_str partial, uint32_t n_sent, struct response *ret)
 {
-	struct message_field f;
+	struct pb_reader reader = pb__reader_of(partial);
+	struct pb_field f;
 
-	while (message__next(&partial, &f)) {
-		if (f.number == 1 && f.wire == MESSAGE_VARINT && (int64_t)f.value >= 0)
+	while (pb__next(&reader, &f)) {
+		if (f.number == 1 && f.type == PB_VARINT && (int64_t)f.value >= 0)
 			ret->n_rejected = f.value < n_sent ? (uint32_t)f.value : n_sent;
-		else if (f.number == 2 && f.wire == MESSAGE_BYTES)
-			ret->message = f.bytes;
+		else if (f.number == 2 && f.type == PB_BYTES)
+			ret->message = pb__str(&f);
 	}
 }
 
@@ -54,10 +56,11 @@ static void read_partial(struct dcm_str partial, uint32_t n_sent, struct respons
 struct response response__read(struct dcm_str bytes, uint32_t n_sent)
 {
 	struct response r = { .message = STR("") };
-	struct message_field f;
+	struct pb_reader reader = pb__reader_of(bytes);
+	struct pb_field f;
 
-	while (message__next(&bytes, &f))
-		if (f.number == 1 && f.wire == MESSAGE_BYTES)
-			read_partial(f.bytes, n_sent, &r);
+	while (pb__next(&reader, &f))
+		if (f.number == 1 && f.type == PB_BYTES)
+			read_partial(pb__str(&f), n_sent, &r);
 	return r;
 }

@@ -20,8 +20,10 @@
 #include "core/base/buf.h"
 #include "core/base/error.h"
 #include "core/base/mem.h"
+#include "core/base/protobuf.h"
 #include "core/base/str.h"
 #include "plugins/output/delivery/delivery.h"
+#include "plugins/output/delivery/frame.h"
 #include "plugins/output/delivery/sender.h"
 
 #define METHOD "/parca.profilestore.v1alpha1.ProfileStoreService/WriteRaw"
@@ -99,27 +101,11 @@ static int parca_start(void *instance, struct dcm_error *err)
 
 /* ---- the request: protobuf, all of it length-delimited ---- */
 
-static void put_field(struct buf *out, unsigned field, const void *p, size_t n)
-{
-	buf__varint(out, field << 3 | 2);
-	buf__varint(out, n);
-	buf__append(out, p, n);
-}
-
-/* The message in `inner` as a field; `inner` is empty again. */
-static void put_message(struct buf *out, unsigned field, struct buf *inner)
-{
-	put_field(out, field, inner->data ? inner->data : (const uint8_t *)"", inner->n);
-	if (inner->error && !out->error)
-		out->error = inner->error;
-	buf__reset(inner);
-}
-
 static void put_label(struct buf *label_set, struct buf *scratch, struct dcm_str name, struct dcm_str value)
 {
-	put_field(scratch, 1, name.p, name.n);
-	put_field(scratch, 2, value.p, value.n);
-	put_message(label_set, 1, scratch);
+	pb__put_str(scratch, 1, name);
+	pb__put_str(scratch, 2, value);
+	pb__put_nested(label_set, 1, scratch);
 }
 
 /* RawProfileSeries { labels: LabelSet, samples: [ RawSample { raw_profile } ] } */
@@ -136,25 +122,13 @@ static void put_series(struct buf *out, const struct dcm_batch *b,
 		if (!str__eq(b->strings[pair->name], STR("__name__")))
 			put_label(&labels, &inner, b->strings[pair->name], b->strings[pair->value]);
 	}
-	put_message(&all, 1, &labels);
-	put_field(&inner, 1, pprof, n);
-	put_message(&all, 2, &inner);
-	put_message(out, 2, &all);
+	pb__put_nested(&all, 1, &labels);
+	pb__put_bytes(&inner, 1, pprof, n);
+	pb__put_nested(&all, 2, &inner);
+	pb__put_nested(out, 2, &all);
 	buf__fini(&labels);
 	buf__fini(&inner);
 	buf__fini(&all);
-}
-
-/* The head of a message of gRPC, whose bytes follow: not packed, and how long. */
-enum { FRAME_HEAD_BYTES = 5 };
-
-static void set_frame_head(struct buf *message)
-{
-	size_t n = message->n - FRAME_HEAD_BYTES;
-
-	message->data[0] = 0;
-	for (int i = 0; i < 4; i++)
-		message->data[1 + i] = (uint8_t)(n >> (24 - 8 * i));
 }
 
 /* ---- work ---- */
@@ -199,7 +173,7 @@ static int send_some(void *ctx, const struct dcm_batch *batch, uint32_t first, u
 	*ret_end = first + 1;
 	r = fill(s, batch, first, max, &message, ret_end, err);
 	if (r == 0) {
-		set_frame_head(&message);
+		frame__put_head(message.data, false, message.n - FRAME_HEAD_BYTES);
 		const struct delivery_request request = {
 			.url = s->url, .grpc = true, .data = message.data, .n = message.n
 		};

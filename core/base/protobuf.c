@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * core/codec/protobuf.c - protobuf's wire format: what is not on the path of every sample
+ * core/base/protobuf.c - protobuf's wire format: what is not on the path of every sample
  *
  * Pure functions over bytes that may be anybody's.
  */
-#include "core/codec/protobuf.h"
+#include "core/base/protobuf.h"
 
 enum { GROUPS_MAX_DEPTH = 64 };
 
@@ -124,4 +124,12 @@ bool pb__next_any(struct pb_reader *r, struct pb_field *ret)
 	ret->n = (size_t)v;
 	r->p = p + v;
 	return true;
+}
+
+void pb__put_nested(struct buf *out, uint32_t number, struct buf *inner)
+{
+	pb__put_bytes(out, number, inner->data ? inner->data : (const uint8_t *)"", inner->n);
+	if (inner->error && !out->error)
+		out->error = inner->error;
+	buf__reset(inner);
 }

@@ -1,18 +1,20 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * core/codec/protobuf.h - protobuf's wire format, field by field, without a schema
+ * core/base/protobuf.h - protobuf's wire format, field by field, without a schema
  *
  * Source: https://protobuf.dev/programming-guides/encoding. The reader never copies and never looks
  * past the end; groups (an obsolete form of nesting) are skipped, at most 64 deep. The reader is in
  * the header because decoding profiles spends its time here. Any thread.
  */
-#ifndef DECIMA_CODEC_PROTOBUF_H
-#define DECIMA_CODEC_PROTOBUF_H
+#ifndef DECIMA_BASE_PROTOBUF_H
+#define DECIMA_BASE_PROTOBUF_H
 
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <string.h>
+
+#include <decima/plugin.h>
 
 #include "core/base/buf.h"
 
@@ -41,6 +43,11 @@ struct pb_field {
 static inline struct pb_reader pb__reader(const uint8_t *p, size_t n)
 {
 	return (struct pb_reader){ .p = p, .end = n ? p + n : p }; /* NULL, 0 is fine */
+}
+
+static inline struct pb_reader pb__reader_of(struct dcm_str message)
+{
+	return pb__reader((const uint8_t *)message.p, message.n);
 }
 
 /*
@@ -115,6 +122,12 @@ static inline bool pb__next(struct pb_reader *r, struct pb_field *ret)
 	return pb__next_any(r, ret);
 }
 
+/* What is in a field of PB_BYTES; borrowed. */
+static inline struct dcm_str pb__str(const struct pb_field *f)
+{
+	return (struct dcm_str){ (const char *)f->p, (uint32_t)f->n };
+}
+
 /* --- writing --- */
 
 static inline void pb__put_tag(struct buf *out, uint32_t number, enum pb_type type)
@@ -137,5 +150,13 @@ static inline void pb__put_bytes(struct buf *out, uint32_t number, const void *p
 	buf__varint(out, n);
 	buf__append(out, p, n);
 }
+
+static inline void pb__put_str(struct buf *out, uint32_t number, struct dcm_str s)
+{
+	pb__put_bytes(out, number, s.p, s.n);
+}
+
+/* What stands in `inner`, of any size, as a field of `out`, with its error; `inner` is empty then. */
+void pb__put_nested(struct buf *out, uint32_t number, struct buf *inner);
 
 #endif
