@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "core/base/str.h"
+#include "fuzz/target.h"
 #include "plugins/input/pprof_scrape/kube.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
@@ -66,35 +67,13 @@ const struct kube_value *kube__find(struct kube *k, enum kube_resource resource,
 	return NULL;
 }
 
-static bool is_name(struct dcm_str s)
-{
-	for (uint32_t i = 0; i < s.n; i++)
-		if (!strchr("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_", s.p[i]) ||
-		    !s.p[i])
-			return false;
-	return s.n > 0;
-}
-
-static void check_target(const struct group_labels *l)
-{
-	if (l->n == 0 || !str__eq(l->v[0].name, STR("__address__")))
-		abort();
-	for (uint32_t i = 1; i < l->n; i++) {
-		if (!is_name(l->v[i].name) || l->v[i].value.n == 0)
-			abort();
-		for (uint32_t k = 1; k < i && l->n < 100; k++)
-			if (str__eq(l->v[k].name, l->v[i].name))
-				abort();
-	}
-}
-
 static void build(struct kube *k, const struct kube_value *object)
 {
 	struct groups found = { 0 };
 
 	if (kube_roles__build(k, object, &found) == 0)
 		for (size_t i = 0; i < found.v.n; i++)
-			check_target(&found.v.v[i]);
+			target__check(&found.v.v[i]);
 	groups__fini(&found);
 }
 

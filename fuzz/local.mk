@@ -53,7 +53,7 @@ fuzz_fuzz_scrape_groups_CFLAGS = $(AM_CFLAGS) $(YAML_CFLAGS) $(JANSSON_CFLAGS)
 fuzz_fuzz_scrape_groups_LDADD = $(BASE_LA) $(YAML_LIBS) $(JANSSON_LIBS) $(FUZZ_LDFLAGS)
 
 fuzz_programs += fuzz/fuzz_kubernetes_sd
-fuzz_fuzz_kubernetes_sd_SOURCES = fuzz/fuzz_kubernetes_sd.c plugins/input/pprof_scrape/groups.c \
+fuzz_fuzz_kubernetes_sd_SOURCES = fuzz/fuzz_kubernetes_sd.c fuzz/target.h plugins/input/pprof_scrape/groups.c \
 	plugins/input/pprof_scrape/kube_doc.c plugins/input/pprof_scrape/kube_resources.c \
 	plugins/input/pprof_scrape/kube_roles.c plugins/input/pprof_scrape/labelset.c \
 	plugins/input/pprof_scrape/texts.c $(FUZZ_MAIN)
@@ -61,7 +61,7 @@ fuzz_fuzz_kubernetes_sd_CFLAGS = $(AM_CFLAGS) $(YAML_CFLAGS) $(JANSSON_CFLAGS)
 fuzz_fuzz_kubernetes_sd_LDADD = $(BASE_LA) $(YAML_LIBS) $(JANSSON_LIBS) $(FUZZ_LDFLAGS)
 
 fuzz_programs += fuzz/fuzz_discovered_lists
-fuzz_fuzz_discovered_lists_SOURCES = fuzz/fuzz_discovered_lists.c plugins/input/pprof_scrape/consul_lists.c \
+fuzz_fuzz_discovered_lists_SOURCES = fuzz/fuzz_discovered_lists.c fuzz/target.h plugins/input/pprof_scrape/consul_lists.c \
 	plugins/input/pprof_scrape/docker_lists.c plugins/input/pprof_scrape/groups.c \
 	plugins/input/pprof_scrape/labelset.c $(FUZZ_MAIN)
 fuzz_fuzz_discovered_lists_CFLAGS = $(AM_CFLAGS) $(YAML_CFLAGS) $(JANSSON_CFLAGS)

@@ -85,3 +85,20 @@ void url__escape(struct buf *b, struct dcm_str s)
 			buf__printf(b, "%%%02X", c);
 	}
 }
+
+bool url__is_base(const char *base)
+{
+	struct buf b = { 0 };
+	bool is_base;
+
+	buf__printf(&b, "%s/", base);
+	buf__byte(&b, '\0');
+	is_base = !b.error && url__is_askable((const char *)b.data);
+	buf__fini(&b);
+	return is_base;
+}
+
+bool url__is_http(const char *url)
+{
+	return strncmp(url, "http://", 7) == 0 || strncmp(url, "https://", 8) == 0;
+}

@@ -19,6 +19,12 @@
  */
 bool url__is_askable(const char *url);
 
+/* The same of what paths are put behind. False when memory ran out, too. */
+bool url__is_base(const char *base);
+
+/* Does it say http:// or https://, in small letters? */
+bool url__is_http(const char *url);
+
 /* How many bytes from there on can be of a host's name or of its IPv4 address. */
 size_t url__name_length(const char *s);
 

@@ -13,19 +13,10 @@
 #include "core/base/buf.h"
 #include "core/base/error.h"
 #include "core/base/str.h"
+#include "plugins/input/pprof_scrape/json_str.h"
 #include "plugins/input/pprof_scrape/labelset.h"
 
 #define META "__meta_consul_"
-
-static struct dcm_str text_of(const json_t *v)
-{
-	return (struct dcm_str){ json_string_value(v), (uint32_t)json_string_length(v) };
-}
-
-static struct dcm_str text(const json_t *o, const char *key)
-{
-	return text_of(json_object_get(o, key));
-}
 
 bool consul_lists__has_tags(const json_t *service, const struct dcm_list *tags)
 {
@@ -36,7 +27,8 @@ bool consul_lists__has_tags(const json_t *service, const struct dcm_list *tags)
 		bool has = false;
 		size_t k;
 
-		json_array_foreach(service, k, tag) has |= str__eq(text_of(tag), str__of(wanted[i]));
+		json_array_foreach(service, k, tag)
+			has |= str__eq(json_str__of(tag), str__of(wanted[i]));
 		if (!has)
 			return false;
 	}
@@ -48,7 +40,8 @@ static void put_map(struct labelset *l, const char *prefix, json_t *map)
 	const char *key;
 	json_t *value;
 
-	json_object_foreach(map, key, value) labelset__put_key(l, prefix, str__of(key), text_of(value));
+	json_object_foreach(map, key, value)
+		labelset__put_key(l, prefix, str__of(key), json_str__of(value));
 }
 
 /* With the separator at both ends too, so that rules need not know where a tag stands. */
@@ -62,7 +55,7 @@ static void put_tags(struct labelset *l, const json_t *tags, const char *separat
 	json_array_foreach(tags, i, tag)
 	{
 		buf__text(&b, i ? separator : "");
-		buf__str(&b, text_of(tag));
+		buf__str(&b, json_str__of(tag));
 	}
 	buf__text(&b, separator);
 	if (b.error)
@@ -81,7 +74,8 @@ static struct dcm_str health_of(const json_t *checks)
 
 	json_array_foreach(checks, i, check)
 	{
-		struct dcm_str id = text(check, "CheckID"), status = text(check, "Status");
+		struct dcm_str id = json_str__at(check, "CheckID"),
+			       status = json_str__at(check, "Status");
 
 		if (str__eq(id, STR("_node_maintenance")) ||
 		    str__starts(id, STR("_service_maintenance:")))
@@ -103,17 +97,18 @@ static void add_instance(struct labelset *l, const struct consul_service *from, 
 {
 	const json_t *node = json_object_get(instance, "Node"),
 		     *service = json_object_get(instance, "Service");
-	struct dcm_str own = text(service, "Address"), address = text(node, "Address");
+	struct dcm_str own = json_str__at(service, "Address"),
+		       address = json_str__at(node, "Address");
 	int64_t port = json_integer_value(json_object_get(service, "Port"));
 
 	labelset__put(l, META "address", address);
-	labelset__put(l, META "node", text(node, "Node"));
-	labelset__put(l, META "namespace", text(service, "Namespace"));
-	labelset__put(l, META "partition", text(service, "Partition"));
+	labelset__put(l, META "node", json_str__at(node, "Node"));
+	labelset__put(l, META "namespace", json_str__at(service, "Namespace"));
+	labelset__put(l, META "partition", json_str__at(service, "Partition"));
 	put_tags(l, json_object_get(service, "Tags"), from->tag_separator);
 	labelset__put(l, META "service_address", own);
 	labelset__put_int(l, META "service_port", port);
-	labelset__put(l, META "service_id", text(service, "ID"));
+	labelset__put(l, META "service_id", json_str__at(service, "ID"));
 	labelset__put(l, META "health", health_of(json_object_get(instance, "Checks")));
 	put_map(l, META "metadata_", json_object_get(node, "Meta"));
 	put_map(l, META "service_metadata_", json_object_get(service, "Meta"));

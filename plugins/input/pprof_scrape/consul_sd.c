@@ -80,11 +80,6 @@ static bool given(const char *s)
 	return s && s[0];
 }
 
-static bool is_http(const char *s)
-{
-	return strncmp(s, "http://", 7) == 0 || strncmp(s, "https://", 8) == 0;
-}
-
 /*
  * What paths are put behind, with a NUL. As with Consul's own client https is never taken back, and
  * a path in `server` counts instead of path_prefix.
@@ -98,7 +93,7 @@ static void build_base(const struct consul_options *o, struct buf *b)
 	slash = strchr(host, '/');
 	if (strncmp(server, "unix://", 7) == 0) {
 		buf__printf(b, "unix:%s:", host);
-	} else if (host == server || is_http(server)) {
+	} else if (host == server || url__is_http(server)) {
 		bool is_tls = o->scheme == CONSUL_HTTPS || strncmp(server, "https:", 6) == 0;
 
 		if (slash && host != server)
@@ -121,10 +116,7 @@ static int check_server(const struct consul_options *o, struct dcm_error *err)
 	bool is_askable;
 
 	build_base(o, &b);
-	if (b.n)
-		b.n--;
-	buf__text(&b, "/");
-	is_askable = !b.error && url__is_askable((const char *)b.data);
+	is_askable = !b.error && url__is_base((const char *)b.data);
 	buf__fini(&b);
 	if (!is_askable)
 		return error__set(

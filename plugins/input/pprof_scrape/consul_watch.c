@@ -430,9 +430,8 @@ static void answered(void *ctx, const struct query_reply *reply)
 		return; /* the instance stops: nobody failed */
 	}
 	close_one(w);
-	if (reply->fault || reply->status != 200)
-		fail(w, "%s",
-		     reply->sentence[0] ? reply->sentence : "answered with another status than 200");
+	if (query_reply__fault(reply)[0])
+		fail(w, "%s", query_reply__fault(reply));
 	else if (take(w, reply))
 		go_well(w);
 	/* The agent is asked until it has said its datacenter. */

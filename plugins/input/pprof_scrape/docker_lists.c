@@ -12,6 +12,7 @@
 
 #include "core/base/error.h"
 #include "core/base/str.h"
+#include "plugins/input/pprof_scrape/json_str.h"
 #include "plugins/input/pprof_scrape/labelset.h"
 
 #define META "__meta_docker_"
@@ -30,16 +31,9 @@ struct work {
 
 /* ---- JSON ---- */
 
-static struct dcm_str text(const json_t *o, const char *key)
-{
-	const json_t *v = json_object_get(o, key);
-
-	return (struct dcm_str){ json_string_value(v), (uint32_t)json_string_length(v) };
-}
-
 static struct dcm_str mode_of(const json_t *container)
 {
-	return text(json_object_get(container, "HostConfig"), "NetworkMode");
+	return json_str__at(json_object_get(container, "HostConfig"), "NetworkMode");
 }
 
 static json_t *networks_of(const json_t *container)
@@ -72,21 +66,19 @@ static void put_map(struct labelset *l, const char *prefix, json_t *map)
 	const char *key;
 	json_t *value;
 
-	json_object_foreach(map, key, value) labelset__put_key(
-		l, prefix, str__of(key),
-		(struct dcm_str){ json_string_value(value), (uint32_t)json_string_length(value) });
+	json_object_foreach(map, key, value)
+		labelset__put_key(l, prefix, str__of(key), json_str__of(value));
 }
 
 static void put_container(struct labelset *l, const json_t *c)
 {
 	const json_t *name = json_array_get(json_object_get(c, "Names"), 0);
 
-	labelset__put(l, META "container_id", text(c, "Id"));
-	labelset__put(l, META "container_name",
-		      (struct dcm_str){ json_string_value(name), (uint32_t)json_string_length(name) });
+	labelset__put(l, META "container_id", json_str__at(c, "Id"));
+	labelset__put(l, META "container_name", json_str__of(name));
 	labelset__put(l, META "container_network_mode", mode_of(c));
-	labelset__put(l, META "container_image", text(c, "Image"));
-	labelset__put(l, META "container_image_id", text(c, "ImageID"));
+	labelset__put(l, META "container_image", json_str__at(c, "Image"));
+	labelset__put(l, META "container_image_id", json_str__at(c, "ImageID"));
 	put_map(l, META "container_label_", json_object_get(c, "Labels"));
 }
 
@@ -99,9 +91,9 @@ static void put_network(struct labelset *l, const json_t *n)
 {
 	if (!n)
 		return;
-	labelset__put(l, META "network_id", text(n, "Id"));
-	labelset__put(l, META "network_name", text(n, "Name"));
-	labelset__put(l, META "network_scope", text(n, "Scope"));
+	labelset__put(l, META "network_id", json_str__at(n, "Id"));
+	labelset__put(l, META "network_name", json_str__at(n, "Name"));
+	labelset__put(l, META "network_scope", json_str__at(n, "Scope"));
 	labelset__put(l, META "network_internal", flag(n, "Internal"));
 	labelset__put(l, META "network_ingress", flag(n, "Ingress"));
 	put_map(l, META "network_label_", json_object_get(n, "Labels"));
@@ -129,16 +121,17 @@ static int add_ports(struct work *w, struct labelset *l, const json_t *c, struct
 	{
 		int64_t private = port_of(p, "PrivatePort"), public = port_of(p, "PublicPort");
 
-		if (!str__eq(text(p, "Type"), STR("tcp")))
+		if (!str__eq(json_str__at(p, "Type"), STR("tcp")))
 			continue;
 		if (private < 0 || public < 0)
 			return error__set(w->err, -EINVAL,
 					  "a port of container %.64s is not a number of 0 to 65535",
-					  text(c, "Id").p ? text(c, "Id").p : "without Id");
+					  json_str__at(c, "Id").p ? json_str__at(c, "Id").p
+								  : "without Id");
 		labelset__put_int(l, META "port_private", private);
 		if (public) {
 			labelset__put_int(l, META "port_public", public);
-			labelset__put(l, META "port_public_ip", text(p, "IP"));
+			labelset__put(l, META "port_public_ip", json_str__at(p, "IP"));
 		}
 		labelset__add_port(l, ip, private);
 		if (l->error)
@@ -151,12 +144,13 @@ static int add_ports(struct work *w, struct labelset *l, const json_t *c, struct
 static int add_endpoint(struct work *w, const json_t *c, const json_t *endpoint)
 {
 	struct labelset l = { .to = w->found };
-	struct dcm_str ip = text(endpoint, "IPAddress"), id = text(endpoint, "NetworkID");
+	struct dcm_str ip = json_str__at(endpoint, "IPAddress"),
+		       id = json_str__at(endpoint, "NetworkID");
 	bool has_ports = false;
 	int r;
 
 	if (ip.n == 0)
-		ip = text(endpoint, "GlobalIPv6Address");
+		ip = json_str__at(endpoint, "GlobalIPv6Address");
 	if (w->found->arena.total_bytes > MAX_TEXT_BYTES)
 		return -E2BIG;
 	put_container(&l, c);

@@ -101,11 +101,6 @@ static const struct dcm_option rows[] = {
 	  .offset = offsetof(struct docker_options, http) },
 };
 
-static bool is_http(const char *host)
-{
-	return strncmp(host, "http://", 7) == 0 || strncmp(host, "https://", 8) == 0;
-}
-
 /* What paths are put behind, with a NUL; what is no such host becomes what cannot be asked. */
 static void build_base(const char *host, struct buf *b)
 {
@@ -113,10 +108,11 @@ static void build_base(const char *host, struct buf *b)
 
 	if (strncmp(host, "unix://", 7) == 0) {
 		buf__printf(b, "unix:%s:", host + 7);
-	} else if (strncmp(host, "tcp://", 6) == 0 || is_http(host)) {
+	} else if (strncmp(host, "tcp://", 6) == 0 || url__is_http(host)) {
 		n -= str__ends(str__of(host), STR("/"));
-		buf__printf(b, "%s%.*s", is_http(host) ? "" : "http://",
-			    (int)(n - (is_http(host) ? 0 : 6)), is_http(host) ? host : host + 6);
+		buf__printf(b, "%s%.*s", url__is_http(host) ? "" : "http://",
+			    (int)(n - (url__is_http(host) ? 0 : 6)),
+			    url__is_http(host) ? host : host + 6);
 	}
 	buf__byte(b, '\0');
 }
@@ -128,10 +124,7 @@ static int check(const void *config, struct dcm_error *err)
 	bool is_askable;
 
 	build_base(o->host, &b);
-	if (b.n)
-		b.n--;
-	buf__text(&b, "/");
-	is_askable = !b.error && url__is_askable((const char *)b.data);
+	is_askable = !b.error && url__is_base((const char *)b.data);
 	buf__fini(&b);
 	if (!is_askable)
 		return error__set(
@@ -239,8 +232,8 @@ static void answered(void *ctx, const struct query_reply *reply)
 	s->query = NULL;
 	if (reply->fault == -ECANCELED)
 		return; /* the instance stops: nobody failed */
-	if (reply->fault || reply->status != 200) {
-		fail(s, reply->sentence[0] ? reply->sentence : "answered with another status than 200");
+	if (query_reply__fault(reply)[0]) {
+		fail(s, query_reply__fault(reply));
 		return;
 	}
 	root = json_loadb(reply->data, reply->n, 0, &why);
@@ -368,7 +361,7 @@ static int make_client(struct docker_sd *s, struct dcm_error *err)
 {
 	const struct dcm_host *host = s->d->job->host;
 
-	return host->http_client_new(host, is_http(s->options->host) ? &s->options->http : &s->plain,
+	return host->http_client_new(host, url__is_http(s->options->host) ? &s->options->http : &s->plain,
 				     &s->client, err);
 }
 

@@ -15,6 +15,7 @@
 
 #include "core/base/error.h"
 #include "core/base/str.h"
+#include "plugins/input/pprof_scrape/json_str.h"
 
 void groups__fini(struct groups *g)
 {
@@ -120,11 +121,6 @@ static int end_group(struct group *g, struct dcm_error *err)
 
 /* ---- JSON ---- */
 
-static struct dcm_str json_text(const json_t *value)
-{
-	return (struct dcm_str){ json_string_value(value), (uint32_t)json_string_length(value) };
-}
-
 static int json_targets(struct group *g, const json_t *list, struct dcm_error *err)
 {
 	size_t i;
@@ -135,7 +131,7 @@ static int json_targets(struct group *g, const json_t *list, struct dcm_error *e
 		return fault(g, err, "targets is not a list");
 	json_array_foreach(list, i, value)
 	{
-		r = json_is_string(value) ? add_target(g, json_text(value), err)
+		r = json_is_string(value) ? add_target(g, json_str__of(value), err)
 					  : fault(g, err, "a target is not a text");
 		if (r < 0)
 			return r;
@@ -153,7 +149,7 @@ static int json_labels(struct group *g, json_t *map, struct dcm_error *err)
 		return fault(g, err, "labels is not a map");
 	json_object_foreach(map, name, value)
 	{
-		r = json_is_string(value) ? add_label(g, str__of(name), json_text(value), err)
+		r = json_is_string(value) ? add_label(g, str__of(name), json_str__of(value), err)
 					  : fault(g, err, "a label's value is not a text");
 		if (r < 0)
 			return r;

@@ -125,9 +125,7 @@ static void answered(void *ctx, const struct query_reply *reply)
 	else if (reply->fault)
 		discovery__failed(h->d, "%s", reply->sentence);
 	else if (reply->status != 200)
-		discovery__failed(h->d, "%s: %s", url,
-				  reply->sentence[0] ? reply->sentence
-						     : "answered with another status than 200");
+		discovery__failed(h->d, "%s: %s", url, query_reply__fault(reply));
 	else if (!is_json(reply->content_type))
 		discovery__failed(h->d, "%s: has Content-Type \"%s\", not application/json", url,
 				  reply->content_type);

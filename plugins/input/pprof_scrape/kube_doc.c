@@ -15,6 +15,7 @@
 #include "core/base/mem.h"
 #include "core/base/str.h"
 #include "core/base/vec.h"
+#include "plugins/input/pprof_scrape/json_str.h"
 
 /* ---- making one ---- */
 
@@ -48,8 +49,7 @@ static struct text *text_of(struct packing *p, const json_t *value)
 	char number[24];
 
 	if (json_is_string(value))
-		return hold(p, (struct dcm_str){ json_string_value(value),
-						 (uint32_t)json_string_length(value) });
+		return hold(p, json_str__of(value));
 	if (json_is_boolean(value))
 		return hold(p, json_is_true(value) ? STR("true") : STR("false"));
 	snprintf(number, sizeof(number), "%" JSON_INTEGER_FORMAT, json_integer_value(value));

@@ -17,6 +17,7 @@ pprof_scrape_pure = \
 	plugins/input/pprof_scrape/groups.c plugins/input/pprof_scrape/groups.h \
 	plugins/input/pprof_scrape/http_sd.c \
 	plugins/input/pprof_scrape/job.c plugins/input/pprof_scrape/job.h \
+	plugins/input/pprof_scrape/json_str.h \
 	plugins/input/pprof_scrape/kube.h \
 	plugins/input/pprof_scrape/kube_auth.c plugins/input/pprof_scrape/kube_auth.h \
 	plugins/input/pprof_scrape/kube_doc.c plugins/input/pprof_scrape/kube_doc.h \

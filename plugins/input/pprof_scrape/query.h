@@ -29,6 +29,14 @@ struct query_reply {
 	const char *index;	  /* X-Consul-Index; "" for none */
 };
 
+/* What went wrong when it is no 200; "": nothing. As long as the reply. */
+static inline const char *query_reply__fault(const struct query_reply *r)
+{
+	if (!r->fault && r->status == 200)
+		return "";
+	return r->sentence[0] ? r->sentence : "answered with another status than 200";
+}
+
 struct query_ask {
 	const struct dcm_host *host;
 	struct loop *loop;
