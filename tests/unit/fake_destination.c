@@ -47,6 +47,13 @@ void fake__open_gate(struct fake *f)
 	set_gate(f, false);
 }
 
+void fake__set_answer(struct fake *f, int answer)
+{
+	pthread_mutex_lock(&f->mutex);
+	f->answer = answer;
+	pthread_mutex_unlock(&f->mutex);
+}
+
 /* With the mutex: until the count reaches n. */
 static bool wait_for(struct fake *f, const unsigned *count, unsigned n)
 {

@@ -38,6 +38,8 @@ void fake__init(struct fake *f);
 void fake__fini(struct fake *f);
 void fake__close_gate(struct fake *f);
 void fake__open_gate(struct fake *f);
+/* What write() answers from now on; where a writer may be in it, set it by this. */
+void fake__set_answer(struct fake *f, int answer);
 /* Until a write is inside: true; false after 10 s. */
 bool fake__wait_inside(struct fake *f);
 /* Until n batches were taken: true; false after 10 s. */

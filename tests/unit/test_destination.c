@@ -294,7 +294,7 @@ static void a_spool_is_there_for_the_next_start(void **state)
 
 	(void)state;
 	begin(&r);
-	r.fake.answer = -EAGAIN;
+	fake__set_answer(&r.fake, -EAGAIN);
 	start(&r, true);
 	route(&r, 1, 3);
 	wait_spooled(&r, 3);
@@ -302,7 +302,7 @@ static void a_spool_is_there_for_the_next_start(void **state)
 	stop(&r);
 	assert_true(has_logged(&r, r.spool));
 	assert_true(has_logged(&r, "3 batches"));
-	r.fake.answer = 0;
+	fake__set_answer(&r.fake, 0);
 	start(&r, true);
 	assert_int_equal(destination__flush(r.d, in_ms(5000)), 0);
 	stop(&r);
@@ -317,7 +317,7 @@ static void a_reload_takes_it_and_gives_it_again(void **state)
 
 	(void)state;
 	begin(&r);
-	r.fake.answer = -EAGAIN;
+	fake__set_answer(&r.fake, -EAGAIN);
 	start(&r, true);
 	route(&r, 1, 2);
 	wait_spooled(&r, 2);
@@ -328,7 +328,7 @@ static void a_reload_takes_it_and_gives_it_again(void **state)
 	reconnect(&r, &r.fake, false);
 	assert_true(has_logged(&r, "3 batches"));
 	route(&r, 4, 1);
-	r.fake.answer = 0;
+	fake__set_answer(&r.fake, 0);
 	assert_int_equal(destination__flush(r.d, in_ms(5000)), 0);
 	fake__assert_taken(&r.fake, 4, 1);
 	assert_int_equal(destination__disconnect(r.d, in_ms(5000)), 0);
