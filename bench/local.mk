@@ -12,7 +12,7 @@ bench: $(bench_programs)
 EXTRA_DIST += bench/pages.mjs bench/peers/package-lock.json bench/peers/package.json bench/peers/peers.mjs bench/ui
 EXTRA_DIST += bench/heaps/go.mod bench/heaps/main.go bench/kubernetes bench/scrape
 EXTRA_DIST += bench/wire bench/wired/go.mod bench/wired/go.sum bench/wired/main.go
-EXTRA_DIST += bench/lib/engines.py bench/lib/judge.awk bench/lib/measure.sh bench/lib/workloads.sh bench/record bench/sampler bench/startup.sh bench/store
+EXTRA_DIST += bench/lib/daemon.py bench/lib/engines.py bench/lib/judge.awk bench/lib/measure.sh bench/lib/workloads.sh bench/record bench/sampler bench/startup.sh bench/store
 EXTRA_DIST += bench/data/recorded.batch.zst bench/data/recorded.txt
 
 bench_programs += bench/bench_batch
