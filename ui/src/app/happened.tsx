@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 // app/happened.tsx - below the lines: what happened in that time, and what it changed
 
-import { useEffect, useState } from "preact/hooks";
 import * as api from "../api/client.ts";
 import type { Matcher } from "../query/selector.ts";
 import { visible } from "../flame/names.ts";
 import * as format from "./format.ts";
 import { EVENT_TYPE, type Happening, OF, around, concerns, textOf } from "./events.ts";
+import { useQuestion } from "./question.ts";
 import { remembered } from "./remembered.ts";
 import { go, parsed, range, state, types } from "./store.ts";
 
@@ -32,20 +32,16 @@ export async function happenings(matchers: Matcher[], from: number, to: number, 
   return all.flat().filter((h) => h.at >= from && h.at < to).sort((a, b) => a.at - b.at);
 }
 
+const none: Happening[] = [];
+
 /** Of the range; [] until they are known. */
 export function useHappenings(): { all: Happening[]; failed: string } {
-  const [all, setAll] = useState<Happening[]>([]);
-  const [failed, setFailed] = useState("");
   const isKnown = (types.value.value ?? []).some((t) => t.type === EVENT_TYPE);
   const matchers = "selector" in parsed.value ? parsed.value.selector.matchers : [];
   const [from, to] = range.value ?? [0, 0];
-  useEffect(() => {
-    const controller = new AbortController();
-    setFailed("");
-    happenings(matchers, from, to, isKnown, controller.signal).then(setAll, (e: Error) => !controller.signal.aborted && setFailed(e.message));
-    return () => controller.abort();
-  }, [JSON.stringify(matchers), from, to, isKnown]);
-  return { all, failed };
+  const { value, failed } = useQuestion(JSON.stringify([matchers, from, to, isKnown]), (signal) => happenings(matchers, from, to, isKnown, signal));
+  // The same one each time: the lines are drawn anew for another.
+  return { all: value ?? none, failed };
 }
 
 /** A: before it, B: after it. */

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 // app/lost.tsx - how many samples of an answer's time were lost before anybody could store them: the sampler counts them
 
-import { useEffect, useState } from "preact/hooks";
 import * as api from "../api/client.ts";
 import { visible } from "../flame/names.ts";
 import { type Matcher, writeSelector } from "../query/selector.ts";
 import * as format from "./format.ts";
+import { useQuestion } from "./question.ts";
 import { remembered } from "./remembered.ts";
 import { parsed, types } from "./store.ts";
 
@@ -32,22 +32,12 @@ export function lossesOf(rows: { name: string; self: number[] }[]): Loss[] {
 /** samples: how many the answer has; from, to: its time. */
 export function Lost(props: { samples: number; from: number; to: number }) {
   const { from, to } = props;
-  const [losses, setLosses] = useState<Loss[] | null>(null);
-  const [failed, setFailed] = useState("");
   const isKnown = (types.value.value ?? []).some((t) => t.type === QUALITY);
   const q = isKnown && "selector" in parsed.value ? lossSelector(parsed.value.selector.matchers) : "";
-  useEffect(() => {
-    setFailed("");
-    // What was there stays until the next is: a refresh moves nothing.
-    if (!q) return setLosses(null);
-    const controller = new AbortController();
+  const { value: losses, failed } = useQuestion(q && `${q} ${from} ${to}`, async (signal) => {
     const params: api.Params = [["q", q], ["from", api.at(from)], ["to", api.at(to)]];
-    remembered<{ rows: { name: string; self: number[] }[] }>("functions", params, controller.signal).then(
-      ({ rows }) => setLosses(lossesOf(rows)),
-      (e: Error) => !controller.signal.aborted && setFailed(e.message),
-    );
-    return () => controller.abort();
-  }, [q, from, to]);
+    return lossesOf((await remembered<{ rows: { name: string; self: number[] }[] }>("functions", params, signal)).rows);
+  });
   if (failed) return <span class="muted" title={failed} data-testid="lost">losses not known</span>;
   if (!losses) return null;
   const n = losses.reduce((sum, l) => sum + l.n, 0);

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 // app/nothing.tsx - why an answer has nothing in it, and where there is something
 
-import { useEffect, useState } from "preact/hooks";
 import * as api from "../api/client.ts";
 import { type Matcher, parseSelector } from "../query/selector.ts";
 import * as format from "./format.ts";
 import { Empty } from "./parts.tsx";
+import { useQuestion } from "./question.ts";
 import { go, selectorText, state, stepFor, types } from "./store.ts";
 
 /** What was found out about a selector that has nothing in a range. */
@@ -91,17 +91,8 @@ function Why(props: { found: Found; from: number; to: number }) {
 export function NoData(props: { from: number; to: number }) {
   const { from, to } = props;
   const q = selectorText.value;
-  const [found, setFound] = useState<Found | null>(null);
-  const [failed, setFailed] = useState("");
   const all = types.value.value;
-  useEffect(() => {
-    if (!all) return;
-    const controller = new AbortController();
-    setFound(null);
-    setFailed("");
-    findOut(q, all, from, to, controller.signal).then(setFound, (e: Error) => !controller.signal.aborted && setFailed(e.message));
-    return () => controller.abort();
-  }, [q, from, to, all !== undefined]);
+  const { value: found, failed } = useQuestion(all ? `${q} ${from} ${to}` : "", (signal) => findOut(q, all!, from, to, signal), false);
   return (
     <Empty title="No data in this range">
       {found ? <Why found={found} from={from} to={to} /> : <p>{failed ? `Where there is some could not be found out: ${failed}` : "The selector matches nothing that was stored then."}</p>}

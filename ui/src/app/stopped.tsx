@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 // app/stopped.tsx - of an answer's time: which of the places that it is of had stopped to report before its end
 
-import { useEffect, useState } from "preact/hooks";
 import * as api from "../api/client.ts";
 import { nameOfSeries } from "../chart/chart.tsx";
 import { visible } from "../flame/names.ts";
 import { writeSelector } from "../query/selector.ts";
 import * as format from "./format.ts";
+import { useQuestion } from "./question.ts";
 import { remembered } from "./remembered.ts";
 import { type Silent, silentAt } from "./silence.ts";
 import { go, parsed, state, stepFor } from "./store.ts";
@@ -19,22 +19,14 @@ const SHOWN = 20;
 /** from, to: the answer's time. */
 export function StoppedTargets(props: { from: number; to: number }) {
   const { from, to } = props;
-  const [found, setFound] = useState<{ all: number; stopped: Silent[] } | null>(null);
-  const [failed, setFailed] = useState("");
   const selector = "selector" in parsed.value ? parsed.value.selector : null;
   // Of what else a selector may be, a program say, silence means nothing.
   const q = selector?.type ? writeSelector({ type: selector.type, matchers: selector.matchers.filter((m) => PLACES.includes(m.name)) }) : "";
-  useEffect(() => {
-    setFailed("");
-    if (!q) return setFound(null);
-    const controller = new AbortController();
+  const { value: found, failed } = useQuestion(q && `${q} ${from} ${to}`, async (signal) => {
     const params: api.Params = [["q", q], ["from", api.at(from)], ["to", api.at(to)], ["step", `${stepFor((to - from) / 1000)}s`], ["sum_by", PLACES.join(",")], ["top", MOST]];
-    remembered<api.SeriesAnswer>("series", params, controller.signal).then(
-      (answer) => setFound({ all: answer.series.length + (answer.series_left_out ?? 0), stopped: silentAt(answer, from, Math.min(to, Date.now())) }),
-      (e: Error) => !controller.signal.aborted && setFailed(e.message),
-    );
-    return () => controller.abort();
-  }, [q, from, to]);
+    const answer = await remembered<api.SeriesAnswer>("series", params, signal);
+    return { all: answer.series.length + (answer.series_left_out ?? 0), stopped: silentAt(answer, from, Math.min(to, Date.now())) };
+  });
   if (failed) return <span class="muted" title={failed} data-testid="stopped">what reports is not known</span>;
   if (!found || (found.all < 2 && !found.stopped.length)) return null;
   const { all, stopped } = found;
