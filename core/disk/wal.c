@@ -11,6 +11,13 @@
  * failed and could be removed is as if it had never been, so tried_lsn goes back.
  *
  * Segments are numbered upwards and made with O_EXCL: a number is used once.
+ *
+ * A group goes to room that was written before, with zeroes, and synced, and that is done a stretch
+ * at a time. Room that was allocated only is noted as used when its first write is over, by a
+ * transaction of the file system of its own: when ext4's journal is aborted in between (fs/ext4/page-io.c,
+ * ext4_end_io_end()), fdatasync() says 0 and the room reads as zeroes for ever after. So that befalls
+ * our zeroes, and the write of the group is the first to be refused. A sync that has nothing to note is
+ * also cheaper.
  */
 #include "core/disk/wal.h"
 
@@ -24,6 +31,9 @@
 
 #include "core/base/error.h"
 #include "core/base/mem.h"
+
+/* How far ahead of the groups room is written; at most a quarter of a segment. */
+#define ZEROED_BYTES ((uint64_t)1 << 20)
 
 /* A segment that nobody writes any more. */
 struct closed {
@@ -60,6 +70,7 @@ struct wal {
 	struct vfs_file *file; /* NULL: the next group makes one */
 	struct frames_head head;
 	uint64_t end, file_bytes; /* where the next group goes; how much was allocated */
+	uint64_t zeroed;	  /* up to here it was written, and synced */
 	uint64_t next_number, tried_lsn;
 	uint64_t first_new_lsn; /* LSNs between what was replayed and this one do not exist */
 	VEC(struct closed) closed;
@@ -116,7 +127,7 @@ static int begin_file(struct wal *w, uint64_t synced_lsn, struct dcm_error *err)
 		.tail_lsn = tail,
 		.next_lsn = tail + 1 > w->first_new_lsn ? tail + 1 : w->first_new_lsn,
 	};
-	w->end = frames__begin(&w->head);
+	w->end = w->zeroed = frames__begin(&w->head);
 	w->file_bytes = w->options.segment_bytes;
 	if (w->file_bytes < w->end + w->flying.n)
 		w->file_bytes = w->end + w->flying.n;
@@ -132,6 +143,29 @@ static int begin_file(struct wal *w, uint64_t synced_lsn, struct dcm_error *err)
 	return rc ? error__sys(err, rc, "%s: cannot write", path) : 0;
 }
 
+/* Writes the room for the group, and some beyond it. */
+static int zero_room(struct wal *w, const char *path, struct dcm_error *err)
+{
+	static const uint8_t zeroes[1 << 16];
+	uint64_t quarter = w->options.segment_bytes / 4;
+	uint64_t to = w->end + w->flying.n + (quarter < ZEROED_BYTES ? quarter : ZEROED_BYTES);
+	int rc = 0;
+
+	if (w->end + w->flying.n <= w->zeroed)
+		return 0;
+	if (to > w->file_bytes)
+		to = w->file_bytes;
+	for (uint64_t at = w->zeroed; !rc && at < to; at += sizeof(zeroes))
+		rc = vfs__write(w->file, zeroes, to - at < sizeof(zeroes) ? to - at : sizeof(zeroes), at);
+	if (rc)
+		return error__sys(err, rc, "%s: cannot write", path);
+	rc = vfs__sync(w->file);
+	if (rc)
+		return error__sys(err, rc, "%s: cannot sync", path);
+	w->zeroed = to;
+	return 0;
+}
+
 /* The group, to the end of the segment, synced. */
 static int write_group(struct wal *w, uint64_t synced_lsn, struct dcm_error *err)
 {
@@ -141,6 +175,9 @@ static int write_group(struct wal *w, uint64_t synced_lsn, struct dcm_error *err
 	int rc;
 
 	wal__path(path, w->head.number);
+	rc = zero_room(w, path, err);
+	if (rc)
+		return rc;
 	if (w->flying_lsn > w->tried_lsn)
 		w->tried_lsn = w->flying_lsn;
 	frames__seal(&w->flying, &w->head, synced_lsn);

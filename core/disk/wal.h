@@ -6,7 +6,8 @@
  * words below it is the store's: what is sealed is what the owner needs no more.
  *
  * Segments wal/NUMBER.wal of frames (frames.h), preallocated, so that a full disk shows when a
- * segment is made and not in the middle of one. A frame is the caller's: a type and opaque bytes.
+ * segment is made and not in the middle of one, and written with zeroes a stretch ahead of the frames
+ * (wal.c). A frame is the caller's: a type and opaque bytes.
  * Use:
  *
  *	wal__open()    hands over every frame above the manifest's sealed_lsn, then takes new ones

@@ -115,6 +115,8 @@ static bool live(struct run *r)
 	if (random__below(&r->random, 3) == 0)
 		sim__fail(r->sim, 1 + random__below(&r->random, CALLS_MAX),
 			  faults[random__below(&r->random, 4)], random__below(&r->random, 4) == 0);
+	else if (random__below(&r->random, 4) == 0)
+		sim__abort_at(r->sim, 1 + random__below(&r->random, CALLS_MAX));
 	sim__cut_at(r->sim, cut);
 	r->undisturbed = true;
 	for (int i = 0; i < STEPS_MAX && !sim__is_cut(r->sim); i++)

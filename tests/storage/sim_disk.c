@@ -34,6 +34,7 @@ struct content {
 struct inode {
 	struct content seen, kept;
 	VEC(struct unsynced) writes;
+	size_t noted; /* to here it was written, and synced */
 	bool locked;
 	struct inode *next;
 };
@@ -60,7 +61,7 @@ struct sim {
 	names seen, kept;
 	VEC(struct change) changes; /* of names, not synced, in their order */
 	struct buf bytes;	    /* of unsynced writes */
-	uint64_t n_calls, fail_at, cut_at;
+	uint64_t n_calls, fail_at, cut_at, abort_at;
 	enum sim_fault fault;
 	bool persistent, failed, vanished, read_only;
 	char away[NAME_BYTES];	      /* a directory in it that is not there; "": none */
@@ -94,6 +95,11 @@ static bool coin(struct sim *s)
 
 /* ---- faults ---- */
 
+static bool is_aborted(const struct sim *s)
+{
+	return s->abort_at && s->n_calls >= s->abort_at;
+}
+
 static const int fault_codes[N_FAULTS] = {
 	[FAULT_EIO] = -EIO,
 	[FAULT_ENOSPC] = -ENOSPC,
@@ -110,6 +116,8 @@ static int gate(struct sim *s, const char *path, bool *ret_short)
 
 	if (s->cut_at && n >= s->cut_at)
 		return -EIO;
+	if (is_aborted(s))
+		s->failed = s->read_only = true;
 	if (s->fault == FAULT_NONE || !s->fail_at || n < s->fail_at || (n > s->fail_at && !s->persistent))
 		return 0;
 	if (!s->failed)
@@ -375,6 +383,16 @@ static int note_write(struct sim *s, struct inode *inode, const void *p, size_t 
 	return 0;
 }
 
+static bool is_zero(const uint8_t *p, size_t n)
+{
+	return n > 0 && p[0] == 0 && memcmp(p, p + 1, n - 1) == 0;
+}
+
+static bool is_segment(const char *path)
+{
+	return strncmp(path, "wal/", 4) == 0;
+}
+
 static int sim_pwrite(struct vfs_file *file, const void *p, size_t n, uint64_t offset, size_t *ret_n)
 {
 	struct sim *s = of(file->vfs);
@@ -387,6 +405,10 @@ static int sim_pwrite(struct vfs_file *file, const void *p, size_t n, uint64_t o
 		return rc;
 	if (s->read_only)
 		return -EROFS;
+	if (s->skip & SKIP_ZEROES && is_segment(sim_file(file)->path) && is_zero(p, n)) {
+		*ret_n = n;
+		return rc;
+	}
 	if (is_short && n > 1)
 		n /= 2;
 	/* A write that fails may have been done in part. */
@@ -399,12 +421,20 @@ static int sim_pwrite(struct vfs_file *file, const void *p, size_t n, uint64_t o
 	return failed ? failed : rc;
 }
 
-static bool skipped(struct sim *s, const char *path)
+/* Is the last of what was not synced more than zeroes? */
+static bool has_frames(const struct sim *s, const struct inode *inode)
 {
-	bool segment = strncmp(path, "wal/", 4) == 0;
-	bool first = segment && !s->vouched;
+	const struct unsynced *last = inode->writes.n ? &inode->writes.v[inode->writes.n - 1] : NULL;
 
-	s->vouched |= segment;
+	return last && last->kind == WRITE_BYTES && !is_zero(s->bytes.data + last->at, last->n);
+}
+
+static bool skipped(struct sim *s, const char *path, const struct inode *inode)
+{
+	bool segment = is_segment(path), frames = segment && has_frames(s, inode);
+	bool first = frames && !s->vouched;
+
+	s->vouched |= frames;
 	if (segment)
 		return s->skip & SKIP_WAL_SYNC || (first && s->skip & SKIP_VOUCHING);
 	if (strncmp(path, "blocks/", 7) == 0)
@@ -412,6 +442,30 @@ static bool skipped(struct sim *s, const char *path)
 	if (strncmp(path, "eras/", 5) == 0)
 		return s->skip & SKIP_ERA_SYNC;
 	return strcmp(path, "MANIFEST.tmp") == 0 && s->skip & SKIP_MANIFEST_SYNC;
+}
+
+static void note(struct inode *inode, const struct unsynced *w)
+{
+	if (w->kind == WRITE_BYTES && inode->noted < w->offset + w->n)
+		inode->noted = w->offset + w->n;
+}
+
+/* The sync under way when the journal is aborted. False: it knows, for the file has grown. */
+static bool keep_noted(struct sim *s, struct inode *inode)
+{
+	for (size_t i = 0; i < inode->writes.n; i++)
+		if (inode->writes.v[i].kind == WRITE_SIZE ||
+		    inode->writes.v[i].offset + inode->writes.v[i].n > inode->kept.n)
+			return false;
+	for (size_t i = 0; i < inode->writes.n; i++) {
+		struct unsynced w = inode->writes.v[i];
+
+		if (w.offset + w.n > inode->noted)
+			w.n = inode->noted > w.offset ? inode->noted - w.offset : 0;
+		keep(s, &inode->kept, &w);
+	}
+	inode->writes.n = 0;
+	return true;
 }
 
 static int sim_sync(struct vfs_file *file)
@@ -422,14 +476,18 @@ static int sim_sync(struct vfs_file *file)
 
 	if (sim__is_cut(s))
 		return rc;
-	if (skipped(s, sim_file(file)->path))
+	if (skipped(s, sim_file(file)->path, inode))
 		return rc;
+	if (is_aborted(s))
+		return s->n_calls == s->abort_at && keep_noted(s, inode) ? 0 : -EROFS;
 	unsigned odds = odds_of(s);
 	for (size_t i = 0; i < inode->writes.n; i++)
 		if (rc)
 			keep_some(s, &inode->kept, &inode->writes.v[i], odds);
 		else
 			keep(s, &inode->kept, &inode->writes.v[i]);
+	for (size_t i = 0; !rc && i < inode->writes.n; i++)
+		note(inode, &inode->writes.v[i]);
 	inode->writes.n = 0;
 	return s->skip & SKIP_SYNC_ERRORS ? 0 : rc;
 }
@@ -586,6 +644,8 @@ static int sim_sync_dir(struct vfs *v, const char *dir)
 		return rc;
 	if (is_away(s, dir) || (strcmp(dir, ".") != 0 && !find(&s->seen, dir)))
 		return rc ? rc : -ENOENT;
+	if (is_aborted(s))
+		return -EROFS;
 	if ((strcmp(dir, "wal") == 0 && s->skip & SKIP_WAL_DIR_SYNC) ||
 	    (strcmp(dir, "blocks") == 0 && s->skip & SKIP_BLOCK_DIR_SYNC) ||
 	    (strcmp(dir, "eras") == 0 && s->skip & SKIP_ERA_DIR_SYNC) ||
@@ -707,6 +767,12 @@ void sim__fail(struct sim *s, uint64_t n, enum sim_fault fault, bool persistent)
 	s->failed = false;
 }
 
+void sim__abort_at(struct sim *s, uint64_t n)
+{
+	s->n_calls = 0;
+	s->abort_at = n;
+}
+
 void sim__cut_at(struct sim *s, uint64_t n)
 {
 	s->n_calls = 0;
@@ -805,11 +871,11 @@ static void cut_files(struct sim *s)
 void sim__restart(struct sim *s, bool power_cut)
 {
 	assert(s->n_open == 0);
-	if (power_cut) {
+	if (power_cut || is_aborted(s)) {
 		cut_names(s);
 		cut_files(s);
 	}
-	s->n_calls = s->cut_at = s->fail_at = 0;
+	s->n_calls = s->cut_at = s->fail_at = s->abort_at = 0;
 	s->fault = FAULT_NONE;
 	s->failed = s->vanished = s->read_only = s->vouched = false;
 	s->away[0] = '\0';

@@ -17,6 +17,9 @@
  * rest is never kept by any later sync, though it is still seen: what Linux does since, and before,
  * "fsyncgate".
  *
+ * When its journal is aborted nothing can be written any more, but a sync that is under way then says that all
+ * is well: of what went to room that was allocated and never written before, nothing is kept. So does ext4.
+ *
  * Calls can be made to fail: the n-th one, once or from there on. `cut_at` makes the n-th and all
  * later ones do nothing, which is what a power cut looks like from inside. `skip` leaves out calls
  * that the store's safety needs: what a bug in the store would do. Single-threaded.
@@ -40,10 +43,11 @@ enum {
 	SKIP_ROOT_DIR_SYNC = 8,	 /* after MANIFEST was renamed */
 	SKIP_WAL_SYNC = 16,	 /* of a segment */
 	SKIP_WAL_DIR_SYNC = 32,	 /* after a segment was made */
-	SKIP_VOUCHING = 64,	 /* the first sync of a segment after each start */
+	SKIP_VOUCHING = 64,	 /* the first sync of frames after each start */
 	SKIP_SYNC_ERRORS = 128,	 /* a sync that failed says that it did not */
 	SKIP_ERA_SYNC = 256,	 /* of eras/NUMBER.log */
 	SKIP_ERA_DIR_SYNC = 512, /* of eras/ */
+	SKIP_ZEROES = 1024,	 /* that are written to a segment ahead of its frames */
 };
 
 enum sim_fault {
@@ -70,8 +74,10 @@ struct vfs *sim__vfs(struct sim *s);
 void sim__fail(struct sim *s, uint64_t n, enum sim_fault fault, bool persistent);
 /* The n-th call from here on and all later ones do nothing and fail. 0: none. */
 void sim__cut_at(struct sim *s, uint64_t n);
+/* By the n-th call from here on the journal is aborted, until the next restart, which is a power cut. 0: never. */
+void sim__abort_at(struct sim *s, uint64_t n);
 void sim__skip(struct sim *s, unsigned skip);
-/* How many calls were made since sim__fail(), sim__cut_at() or sim__new(), whichever was last. */
+/* How many calls were made since sim__fail(), sim__cut_at(), sim__abort_at() or sim__new(), whichever was last. */
 uint64_t sim__n_calls(const struct sim *s);
 /* Whether the cut has come. */
 bool sim__is_cut(const struct sim *s);

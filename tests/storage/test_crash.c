@@ -93,6 +93,7 @@ DEVIATION(root_dir_sync, SKIP_ROOT_DIR_SYNC, SIM_SUBSET)
 DEVIATION(wal_sync, SKIP_WAL_SYNC, SIM_PREFIX)
 DEVIATION(wal_dir_sync, SKIP_WAL_DIR_SYNC, SIM_SUBSET)
 DEVIATION(vouching, SKIP_VOUCHING, SIM_PREFIX)
+DEVIATION(zeroes, SKIP_ZEROES, SIM_PREFIX)
 DEVIATION(sync_errors, SKIP_SYNC_ERRORS, SIM_PREFIX)
 DEVIATION(waiting_for_the_sync, DEVIATE_ACK_EARLY, SIM_PREFIX)
 DEVIATION(keeping_blocks_until_the_manifest, DEVIATE_REMOVE_EARLY, SIM_PREFIX)
@@ -112,6 +113,7 @@ int main(void)
 		cmocka_unit_test(test_without_wal_sync),
 		cmocka_unit_test(test_without_wal_dir_sync),
 		cmocka_unit_test(test_without_vouching),
+		cmocka_unit_test(test_without_zeroes),
 		cmocka_unit_test(test_without_sync_errors),
 		cmocka_unit_test(test_without_waiting_for_the_sync),
 		cmocka_unit_test(test_without_keeping_blocks_until_the_manifest),

@@ -825,6 +825,7 @@ static void test_deviations_are_caught(void **state)
 		{ SKIP_WAL_SYNC, SIM_PREFIX },
 		{ SKIP_WAL_DIR_SYNC, SIM_SUBSET },
 		{ SKIP_VOUCHING, SIM_PREFIX },
+		{ SKIP_ZEROES, SIM_PREFIX },
 		{ SKIP_BLOCK_SYNC, SIM_PREFIX },
 		{ SKIP_BLOCK_DIR_SYNC, SIM_SUBSET },
 		{ SKIP_ERA_SYNC, SIM_PREFIX },

@@ -141,8 +141,10 @@ static void one_that_is_refused_again_is_aside_once(void **state)
 		spool__say(s.spool, words[i]);
 		spool__settle(s.spool, &item, -EBADMSG);
 		/* As if the power had gone before anybody synced it. */
+		spool__close(s.spool);
+		sim__restart(s.sim, true);
 		sim__peek(s.sim, "position", &n)[9] ^= 1;
-		rig__restart(&s, true);
+		rig__reopen(&s);
 		assert_file(&s, "aside/00000000000000000001.txt", words[i]);
 		spool__view(s.spool, &v);
 		assert_int_equal(v.n_aside, 1);
