@@ -60,7 +60,7 @@ outputs:
 YAML
 agent_start() {
 	if ! daemon_start -c "$dir/agent.yaml"; then
-		not_ok "agent_server.$1" "$(tail -n 3 "$dir/log" | tr '\n' '|')"
+		not_ok "agent_server.$1" "$(last_words "$dir/log")"
 		exit 1
 	fi
 }

@@ -29,7 +29,7 @@ inputs: { example: { interval: 100ms } }
 storage: { memory: {} }
 END
 install -m 0755 "$top_builddir/plugins/.libs/input_example.so" "$plugins/"
-daemon_start -c "$dir/decima.yaml" || { not_ok start "$(tail -n 1 "$dir/log")"; exit 1; }
+daemon_begin start -c "$dir/decima.yaml"
 has_types() { ask query types | grep -q "$cpu"; }
 wait_for 30 has_types || { not_ok types "the example's type is not there"; exit 1; }
 

@@ -9,7 +9,7 @@ set -u
 # start NAME: with $dir/cors.yaml; the address in $base
 start() {
 	if ! daemon_start -c "$dir/cors.yaml" --set 'server.listen=["127.0.0.1:0"]'; then
-		not_ok "cors.$1" "$(tail -n 3 "$dir/log" | tr '\n' '|')"
+		not_ok "cors.$1" "$(last_words "$dir/log")"
 		exit 1
 	fi
 	base=$(sed -n 's|.*is ready at \(http://[^ ,]*\).*|\1|p' "$dir/log" | head -n 1)

@@ -35,10 +35,7 @@ state_of() { get /api/v1/pipeline | grep -o "\"name\":\"$1\"[^}]*\"state\":\"[a-
 is_state() { [ "$(state_of "$1")" = "$2" ]; }
 
 config steady
-if ! daemon_start -c "$dir/decima.yaml"; then
-	not_ok start "$(tail -n 1 "$dir/log")"
-	exit 1
-fi
+daemon_begin start -c "$dir/decima.yaml"
 ok start
 
 # --- every question answers about what the example emitted

@@ -61,10 +61,7 @@ scrape_configs:
         refresh_interval: 1s
         basic_auth: { username: u, password: it-is-secret }
 YAML
-if ! daemon_start -c "$dir/prometheus.yml"; then
-	not_ok discovery.starts "$(tail -n 3 "$dir/log" | tr '\n' '|')"
-	exit 1
-fi
+daemon_begin discovery.starts -c "$dir/prometheus.yml"
 ok discovery.starts
 
 # ---- HTTP ----
@@ -158,7 +155,7 @@ exec unshare -nm sh -c 'ip link set lo up && mount --bind "$dir/dns/resolv.conf"
 RUN
 	chmod +x "$dir/decima"
 	decima=$dir/decima
-	daemon_start -c "$dir/dns.yml" || { not_ok discovery.dns_starts "$(tail -n 3 "$dir/log" | tr '\n' '|')"; return; }
+	daemon_start -c "$dir/dns.yml" || { not_ok discovery.dns_starts "$(last_words "$dir/log")"; return; }
 	decima=$plain
 	# expect_dns JOB LINE...: as Prometheus' discovery has them (tests/programs/discovered), which leaves empty labels out
 	expect_dns() {
@@ -181,7 +178,7 @@ RUN
 	# More than a datagram of 4 KiB holds: by TCP.
 	wait_for 20 finds many 250 && ok discovery.dns_many || not_ok discovery.dns_many "$(found many | grep -c .)"
 	refused() { grep -qF 'web.nowhere.invalid.: A records cannot be had' "$dir/log"; }
-	wait_for 20 refused && ok discovery.dns_refused || not_ok discovery.dns_refused "$(tail -n 3 "$dir/log" | tr '\n' '|')"
+	wait_for 20 refused && ok discovery.dns_refused || not_ok discovery.dns_refused "$(last_words "$dir/log")"
 	finds none 0 && finds nobody 0 && ok discovery.dns_none || not_ok discovery.dns_none "$(found none; found nobody)"
 	# A record that goes takes its target along; a server that goes takes nothing.
 	sed 's/admin 1 /admin 2 /' "$dir/dns/less" >"$dir/dns/zone"
@@ -229,7 +226,7 @@ replay() {
 	servers="$servers $!"
 	wait_for 20 test -s "$dir/replay.$replayed"
 	python3 "$dir/prepare.py" "$data/$replayed.jobs.json" "$(cat "$dir/replay.$replayed")" >"$dir/$replayed.yml"
-	daemon_start -c "$dir/$replayed.yml" || { not_ok "discovery.${replayed}_starts" "$(tail -n 3 "$dir/log" | tr '\n' '|')"; return; }
+	daemon_start -c "$dir/$replayed.yml" || { not_ok "discovery.${replayed}_starts" "$(last_words "$dir/log")"; return; }
 	wait_for 30 as_there "$replayed" && ok "discovery.$replayed" || not_ok "discovery.$replayed" "$(head -c 1000 "$dir/judged")"
 	get /api/v1/config >"$dir/effective"
 	if [ -s "$dir/replay.log" ]; then not_ok "discovery.${replayed}_asks" "$(head -n 3 "$dir/replay.log")"; else ok "discovery.${replayed}_asks"; fi
@@ -430,7 +427,7 @@ if daemon_start -c "$dir/many.yml"; then
 	[ "$told" -ge 1 ] && [ "$told" -le 4 ] && ok discovery.consul_down_told || not_ok discovery.consul_down_told "$told sentences"
 	daemon_stop
 else
-	not_ok discovery.consul_many_starts "$(tail -n 3 "$dir/log" | tr '\n' '|')"
+	not_ok discovery.consul_many_starts "$(last_words "$dir/log")"
 fi
 
 # ---- a Docker daemon on a socket: of another version, with answers that are none, not there ----
@@ -495,7 +492,7 @@ if daemon_start -c "$dir/socket.yml"; then
 	wait_for 20 says 'docker_sd: unix:' && finds socket 2 && ok discovery.docker_down_keeps || not_ok discovery.docker_down_keeps "$(found socket)"
 	daemon_stop
 else
-	not_ok discovery.docker_socket_starts "$(tail -n 3 "$dir/log" | tr '\n' '|')"
+	not_ok discovery.docker_socket_starts "$(last_words "$dir/log")"
 fi
 
 # ---- a kubeconfig: where, whom to trust and as whom, by text and by files beside it ----
@@ -557,5 +554,5 @@ if daemon_start -c "$dir/kubeconfigs.yml"; then
 	expect discovery.kubeconfig_by_program 'by_program.kubeconfig: its user is known by a program (exec, auth-provider), which is not run' "$dir/log"
 	daemon_stop
 else
-	not_ok discovery.kubeconfig_starts "$(tail -n 3 "$dir/log" | tr '\n' '|')"
+	not_ok discovery.kubeconfig_starts "$(last_words "$dir/log")"
 fi

@@ -11,7 +11,7 @@ set -u
 [ -e "$plugins/input_receive.so" ] || skip_all "built without receive"
 start() {
 	if ! daemon_start -c "$dir/grpc.yaml" --set "server.listen=[\"127.0.0.1:0\",\"unix:$dir/sock\"]"; then
-		not_ok "grpc.$1" "$(tail -n 3 "$dir/log" | tr '\n' '|')"
+		not_ok "grpc.$1" "$(last_words "$dir/log")"
 		exit 1
 	fi
 	ok "grpc.$1"

@@ -52,10 +52,7 @@ cluster 1200
 	job pods pod ""
 	job joined endpoints "node: true, namespace: true"
 } >"$dir/config.yml"
-if ! daemon_start -c "$dir/config.yml"; then
-	not_ok kubernetes.starts "$(tail -n 3 "$dir/log" | tr '\n' '|')"
-	exit 1
-fi
+daemon_begin kubernetes.starts -c "$dir/config.yml"
 for job in pods joined; do
 	expect_n "$job.debug" $job pod_container_port_name debug 1200
 	expect_n "$job.http" $job pod_container_port_name http 1200
@@ -87,7 +84,7 @@ cluster 0 100003
 	echo scrape_configs:
 	job nodes node ""
 } >"$dir/config.yml"
-daemon_start -c "$dir/config.yml" || not_ok kubernetes.full_starts "$(tail -n 3 "$dir/log" | tr '\n' '|')"
+daemon_start -c "$dir/config.yml" || not_ok kubernetes.full_starts "$(last_words "$dir/log")"
 all_there() { get /metrics >"$dir/metrics" && grep -q 'sd_discovered_targets{.*} 100000$' "$dir/metrics"; }
 wait_for 60 all_there && ok kubernetes.full || not_ok kubernetes.full "$(grep 'sd_discovered' "$dir/metrics" | tr '\n' '|')"
 expect kubernetes.full_counts 'decima_dropped_total{instance="pprof_scrape",reason="kubernetes_objects"} 3' "$dir/metrics"

@@ -77,6 +77,18 @@ daemon_start() {
 	return 1
 }
 
+# last_words LOG: on one line, for a verdict
+last_words() { tail -n 3 "$1" | tr '\n' '|'; }
+
+# daemon_begin NAME [ARGUMENT]...: as daemon_start; who does not start fails that case and ends the script.
+daemon_begin() {
+	begun=$1
+	shift
+	daemon_start "$@" && return
+	not_ok "$begun" "$(last_words "$dir/log")"
+	exit 1
+}
+
 # Asks it to stop, and takes its exit status into $daemon_status.
 daemon_stop() {
 	[ -n "$daemon" ] || return 0
@@ -104,6 +116,18 @@ far_start() {
 	wait_for 60 far_settled
 	grep -q 'is ready at' "$dir/far.log"
 }
+# far_begin NAME: at any port, $port, of the address $url; as daemon_begin
+far_begin() {
+	if ! far_start 0; then
+		not_ok "$1" "$(last_words "$dir/far.log")"
+		exit 1
+	fi
+	url=$(sed -n 's|.*is ready at \(https\{0,1\}://[^ ,]*\).*|\1|p' "$dir/far.log" | head -n 1)
+	port=${url##*:}
+	port=${port%%/*}
+}
+# far_again NAME: at the same port
+far_again() { far_start "$port" || not_ok "$1" "$(last_words "$dir/far.log")"; }
 
 ask() { "$decima" "$@" --url "unix:$dir/sock"; }
 get() { curl -s --unix-socket "$dir/sock" "http://localhost$1"; }

@@ -20,7 +20,7 @@ YAML
 start() {
 	daemon_stop
 	if ! daemon_start -c "$dir/otlp.yaml" "$@"; then
-		not_ok otlp.starts "$(tail -n 3 "$dir/log" | tr '\n' '|')"
+		not_ok otlp.starts "$(last_words "$dir/log")"
 		exit 1
 	fi
 }

@@ -28,12 +28,7 @@ server:
   tokens: [ { token: letmein, role: write } ]
   tls: { cert_file: ca/server.pem, key_file: ca/server.key }
 YAML
-if ! far_start 0; then
-	not_ok otlp_out.far_starts "$(tail -n 3 "$dir/far.log" | tr '\n' '|')"
-	exit 1
-fi
-url=$(sed -n 's|.*is ready at \(https://[^ ,]*\).*|\1|p' "$dir/far.log" | head -n 1)
-port=${url##*:}
+far_begin otlp_out.far_starts
 
 # ---- servers by grpc-go and net/http, of two versions, which hand on what they take ----
 # server_start VERSION: its addresses are in $dir/VERSION.out
@@ -83,10 +78,7 @@ outputs:
 	echo "$also"
 } | tr -d '\n' | sed 's/^, //') ]
 YAML
-if ! daemon_start -c "$dir/near.yaml"; then
-	not_ok otlp_out.starts "$(tail -n 3 "$dir/log" | tr '\n' '|')"
-	exit 1
-fi
+daemon_begin otlp_out.starts -c "$dir/near.yaml"
 
 cpu=process_cpu:cpu:nanoseconds:cpu:nanoseconds:delta
 now=$(date +%s)
@@ -205,7 +197,7 @@ fi
 far_stop
 printf 'main;late 7\n' | push grpc
 printf 'main;late 7\n' | push http
-far_start "$port" || not_ok otlp_out.far_is_back "$(tail -n 3 "$dir/far.log" | tr '\n' '|')"
+far_again otlp_out.far_is_back
 wait_for 30 same http
 arrives grpc_after_it_was_away grpc
 arrives http_after_it_was_away http

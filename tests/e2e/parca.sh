@@ -16,13 +16,7 @@ inputs: { receive: {} }
 storage: { local: {} }
 server: { tokens: [ { token: letmein, role: write } ] }
 YAML
-if ! far_start 0; then
-	not_ok parca.far_starts "$(tail -n 3 "$dir/far.log" | tr '\n' '|')"
-	exit 1
-fi
-url=$(sed -n 's|.*is ready at \(http://[^ ,]*\).*|\1|p' "$dir/far.log" | head -n 1)
-port=${url##*:}
-port=${port%%/*}
+far_begin parca.far_starts
 
 # ---- a server by grpc-go, with the published .proto ----
 : >"$dir/store.out"
@@ -55,10 +49,7 @@ storage: { memory: {} }
 outputs:
   parca: [ { url: "http://127.0.0.1:$port/", bearer_token_file: token }$also ]
 YAML
-if ! daemon_start -c "$dir/near.yaml"; then
-	not_ok parca.starts "$(tail -n 3 "$dir/log" | tr '\n' '|')"
-	exit 1
-fi
+daemon_begin parca.starts -c "$dir/near.yaml"
 
 # push LABELS: standard input is the body
 push() { curl -s -f --unix-socket "$dir/sock" --data-binary @- "http://localhost/api/v1/ingest?$1" >/dev/null; }
@@ -120,7 +111,7 @@ fi
 # ---- away, and back; a wrong token, which is put right ----
 far_stop
 printf 'main;late 7\n' | push 'name=demo&label=service_name=late'
-far_start "$port" || not_ok parca.far_is_back "$(tail -n 3 "$dir/far.log" | tr '\n' '|')"
+far_again parca.far_is_back
 arrives after_it_was_away $delta '{service_name="late"}' demo:samples:count::
 printf 'wrong\n' >"$dir/token"
 sleep 1.2

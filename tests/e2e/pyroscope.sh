@@ -14,23 +14,14 @@ cat >"$dir/far.yaml" <<YAML
 inputs: { receive: {} }
 storage: { local: {} }
 YAML
-if ! far_start 0; then
-	not_ok pyroscope.far_starts "$(tail -n 3 "$dir/far.log" | tr '\n' '|')"
-	exit 1
-fi
-url=$(sed -n 's|.*is ready at \(http://[^ ,]*\).*|\1|p' "$dir/far.log" | head -n 1)
-port=${url##*:}
-port=${port%%/*}
+far_begin pyroscope.far_starts
 
 cat >"$dir/near.yaml" <<YAML
 inputs: { receive: {} }
 storage: { memory: {} }
 outputs: { pyroscope: { url: "http://127.0.0.1:$port/" } }
 YAML
-if ! daemon_start -c "$dir/near.yaml"; then
-	not_ok pyroscope.starts "$(tail -n 3 "$dir/log" | tr '\n' '|')"
-	exit 1
-fi
+daemon_begin pyroscope.starts -c "$dir/near.yaml"
 
 # push LABELS: standard input is the body
 push() { curl -s -f --unix-socket "$dir/sock" --data-binary @- "http://localhost/api/v1/ingest?$1" >/dev/null; }
@@ -58,7 +49,7 @@ printf 'main;late 7\n' | push 'name=demo&label=service_name=late'
 printf 'main;late 8\n' | push 'name=demo&label=service_name=later'
 waits() { get /api/v1/status | grep -q '127.0.0.1'; }
 wait_for 10 waits
-far_start "$port" || not_ok pyroscope.far_is_back "$(tail -n 3 "$dir/far.log" | tr '\n' '|')"
+far_again pyroscope.far_is_back
 arrives after_it_was_away 'samples:samples:count::{service_name="late"}' 7
 arrives in_the_queue 'samples:samples:count::{service_name="later"}' 8
 
@@ -75,7 +66,7 @@ settled_there() { get /metrics | grep -q '^decima_spool_batches{instance="pyrosc
 wait_for 10 settled_there
 kill -KILL "$daemon"
 wait "$daemon" 2>/dev/null
-daemon_start -c "$dir/near.yaml" || not_ok pyroscope.is_back "$(tail -n 3 "$dir/log" | tr '\n' '|')"
+daemon_start -c "$dir/near.yaml" || not_ok pyroscope.is_back "$(last_words "$dir/log")"
 cpu_of after
 arrives after_a_kill "$cpu{service_name=\"after\"}" 90000000
 # The other side knows what it has had, so only this one can tell.
@@ -85,7 +76,7 @@ expect pyroscope.nothing_twice 'pyroscope_sent_total{instance="pyroscope"} 1' "$
 # ---- one that the other side refuses is set aside, and keeps nobody ----
 far_stop
 sed -i 's|receive: {}|receive: { max_body: 1KiB }|' "$dir/far.yaml"
-far_start "$port" || not_ok pyroscope.far_is_back "$(tail -n 3 "$dir/far.log" | tr '\n' '|')"
+far_again pyroscope.far_is_back
 { printf 'main;' && head -c 3000 /dev/urandom | od -An -tx1 -v | tr -d ' \n' && printf 'large 1\n'; } | push 'name=demo&label=service_name=large'
 cpu_of behind
 arrives refused_holds_up_nobody "$cpu{service_name=\"behind\"}" 90000000

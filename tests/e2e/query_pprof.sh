@@ -21,7 +21,7 @@ cat >"$dir/decima.yaml" <<'END'
 inputs: { ebpf: { frequency: 199Hz } }
 storage: { memory: {} }
 END
-daemon_start -c "$dir/decima.yaml" || { not_ok start "$(tail -n 1 "$dir/log")"; exit 1; }
+daemon_begin start -c "$dir/decima.yaml"
 timeout 4 "$dir/chain" 4 &
 timeout 4 "$dir/nameless" 4
 is_stored() { ask query stacks "$cpu{comm=\"nameless\"}" | grep -q 'nameless+0x'; }

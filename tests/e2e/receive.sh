@@ -17,7 +17,7 @@ storage: { local: {} }
 YAML
 start() {
 	if ! daemon_start -c "$dir/receive.yaml" --set "server.listen=[\"127.0.0.1:0\",\"unix:$dir/sock\"]"; then
-		not_ok receive.starts "$(tail -n 3 "$dir/log" | tr '\n' '|')"
+		not_ok receive.starts "$(last_words "$dir/log")"
 		exit 1
 	fi
 	base=$(sed -n 's|.*is ready at \(http://[^ ,]*\).*|\1|p' "$dir/log" | head -n 1)

@@ -67,10 +67,7 @@ scrape_configs:
       - { source_labels: [__meta_filepath], regex: ".*/(.*).json", target_label: file }
 YAML
 mkdir "$dir/sd"
-if ! daemon_start -c "$dir/parca.yaml"; then
-	not_ok scrape.starts "$(tail -n 3 "$dir/log" | tr '\n' '|')"
-	exit 1
-fi
+daemon_begin scrape.starts -c "$dir/parca.yaml"
 ok scrape.starts
 expect scrape.says_what_is_ignored 'object_storage: has no meaning here, and is ignored' "$dir/log"
 
@@ -177,7 +174,7 @@ if daemon_start -c "$dir/prometheus.yml"; then
 	expect scrape.metrics_path_warned '"metrics_path" has no meaning here' "$dir/log"
 	daemon_stop
 else
-	not_ok scrape.prometheus_starts "$(tail -n 3 "$dir/log" | tr '\n' '|')"
+	not_ok scrape.prometheus_starts "$(last_words "$dir/log")"
 fi
 # Both ways at once would be two meanings.
 printf 'inputs: {}\nscrape_configs: []\n' >"$dir/both.yaml"

@@ -35,7 +35,7 @@ if daemon_start -c "$cases"; then
 	[ "$(wc -l <"$dir/verdicts")" -eq "$n" ] && ok prometheus.relabel.all || not_ok prometheus.relabel.all "$n cases, $(wc -l <"$dir/verdicts") verdicts"
 	daemon_stop
 else
-	not_ok prometheus.relabel "$(tail -n 3 "$dir/log" | tr '\n' '|')"
+	not_ok prometheus.relabel "$(last_words "$dir/log")"
 fi
 
 # ---- files that Prometheus takes, and that it refuses: its own test data ----

@@ -25,10 +25,7 @@ if [ "$(id -u)" = 0 ] && command -v setpriv >/dev/null; then
 	decima=$dir/nobody
 	plugins=$dir/plugins
 fi
-if ! daemon_start -c "$dir/scraper.yaml" --listen "127.0.0.1:$port" --set inputs.pprof_scrape.scrape_interval=3s; then
-	not_ok selfprofile.starts "$(tail -n 3 "$dir/log" | tr '\n' '|')"
-	exit 1
-fi
+daemon_begin selfprofile.starts -c "$dir/scraper.yaml" --listen "127.0.0.1:$port" --set inputs.pprof_scrape.scrape_interval=3s
 decima=$real
 if [ "$(ps -o uid= -p "$daemon" | tr -d ' ')" != 0 ]; then ok selfprofile.as_a_user; else skip selfprofile.as_a_user "nobody else can run it here"; fi
 
@@ -110,5 +107,5 @@ if daemon_start -c "$dir/scraper.yaml" --listen "127.0.0.1:$port" --set 'server.
 	expect selfprofile.with_the_role 200 "$dir/code"
 	daemon_stop
 else
-	not_ok selfprofile.starts_with_tokens "$(tail -n 3 "$dir/log" | tr '\n' '|')"
+	not_ok selfprofile.starts_with_tokens "$(last_words "$dir/log")"
 fi

@@ -51,7 +51,7 @@ inputs: { receive: { answer: stored } }
 outputs:
   decima: { url: "http://$address", write_timeout: 2s }
 YAML
-agent_start() { daemon_start -c "$dir/agent.yaml" "$@" || not_ok spool.agent_starts "$(tail -n 3 "$dir/log" | tr '\n' '|')"; }
+agent_start() { daemon_start -c "$dir/agent.yaml" "$@" || not_ok spool.agent_starts "$(last_words "$dir/log")"; }
 agent_kill() {
 	kill -KILL "$daemon"
 	wait "$daemon" 2>/dev/null

@@ -29,7 +29,7 @@ YAML
 }
 start() {
 	if ! daemon_start -c "$dir/tls.yaml" --set "server.listen=[\"127.0.0.1:0\",\"unix:$dir/sock\"]"; then
-		not_ok "tls.$1" "$(tail -n 3 "$dir/log" | tr '\n' '|')"
+		not_ok "tls.$1" "$(last_words "$dir/log")"
 		exit 1
 	fi
 	ok "tls.$1"
