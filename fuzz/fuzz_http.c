@@ -143,7 +143,7 @@ static void check_answer(const struct http_response *resp)
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
-	static const struct access_token tokens[] = { { "secret", HTTP_ROLE_ADMIN } };
+	static const struct access_token tokens[] = { { .token = "secret", .role = HTTP_ROLE_ADMIN } };
 	static const struct access_rules rules = { .tokens = tokens,
 						   .n_tokens = 1,
 						   .anonymous = HTTP_ROLE_WRITE };

@@ -52,6 +52,7 @@ struct daemon {
 	struct access_rules rules;
 	struct tls_server_options tls;
 	struct access_token *tokens;
+	struct dcm_label_text *token_labels;
 	struct http_routes *routes;
 	struct pages *pages;
 	struct selfprofile *selfprofile;
@@ -237,22 +238,45 @@ static int encode(void *ctx, const struct dcm_batch *batch, const char *format, 
 	return codec__encode(batch, DCM_NONE, format, out, err);
 }
 
+/* Texts stay the settings'. */
+static int make_tokens(struct daemon *d, const struct dcm_list *settings, struct dcm_error *err)
+{
+	const struct token_settings *from = settings->items;
+	struct dcm_label_text *labels;
+	uint32_t n = 0;
+
+	for (uint32_t i = 0; i < settings->n; i++)
+		n += from[i].labels.n;
+	d->tokens = mem__zalloc(settings->n + 1, sizeof(*d->tokens));
+	d->token_labels = labels = mem__zalloc(n + 1, sizeof(*labels));
+	if (!d->tokens || !labels)
+		return error__nomem(err);
+	for (uint32_t i = 0; i < settings->n; i++) {
+		const char *const *values = from[i].labels.items;
+
+		d->tokens[i] = (struct access_token){ .token = from[i].token,
+						      .role = (enum http_role)(from[i].role + HTTP_ROLE_READ),
+						      .labels = labels,
+						      .n_labels = from[i].labels.n };
+		for (uint32_t k = 0; k < from[i].labels.n; k++)
+			*labels++ = (struct dcm_label_text){ str__of(from[i].labels.keys[k]),
+							     str__of(values[k]) };
+	}
+	return 0;
+}
+
 /*
  * Tokens and the role of those without one: settings.c has refused what is open to everybody by
  * mistake.
  */
 static int make_rules(struct daemon *d, const struct server_settings *s, struct dcm_error *err)
 {
-	const struct token_settings *from = s->tokens.items;
 	const char *const *listen = s->listen.items;
 	bool local = true;
+	int r = make_tokens(d, &s->tokens, err);
 
-	d->tokens = mem__zalloc(s->tokens.n + 1, sizeof(*d->tokens));
-	if (!d->tokens)
-		return error__nomem(err);
-	for (uint32_t i = 0; i < s->tokens.n; i++)
-		d->tokens[i] = (struct access_token){ from[i].token,
-						      (enum http_role)(from[i].role + HTTP_ROLE_READ) };
+	if (r < 0)
+		return r;
 	for (uint32_t i = 0; i < s->listen.n; i++)
 		local = local && (strncmp(listen[i], "unix:", 5) == 0 ||
 				  access__is_loopback(str__of(listen[i])));
@@ -547,6 +571,7 @@ static void fini(struct daemon *d)
 	stats__free(d->stats);
 	separate__fini(&d->separate);
 	free(d->tokens);
+	free(d->token_labels);
 	fd__close(d->signal_fd);
 	fd__close(d->wake_fd);
 	pthread_mutex_destroy(&d->lock);

@@ -13,6 +13,7 @@
 #include "core/batch/batch.h"
 #include "core/codec/codec.h"
 #include "core/net/http_client.h"
+#include "core/pipeline/labelled.h"
 #include "core/pipeline/rules.h"
 #include "core/symbolize/elf.h"
 
@@ -181,6 +182,13 @@ static int rules_run(const struct dcm_rules *rules, const struct dcm_label_text 
 	return r;
 }
 
+static int labelled(void *ctx, struct dcm_batch *batch, const struct dcm_label_text *labels,
+		    uint32_t n, struct dcm_batch **ret_batch, struct dcm_error *err)
+{
+	(void)ctx;
+	return labelled__make(batch, labels, n, ret_batch, err);
+}
+
 static int http_get(void *ctx, const struct dcm_http_request *request, struct dcm_http_answer *ret,
 		    struct dcm_error *err)
 {
@@ -257,6 +265,7 @@ void services__init(struct services *s)
 	s->host.rules_new = rules_new;
 	s->host.rules_free = rules_free;
 	s->host.rules_run = rules_run;
+	s->host.labelled = labelled;
 	s->host.http_get = http_get;
 	s->host.http_client_new = http_client_new;
 	s->host.http_client_free = http_pool__client_free;

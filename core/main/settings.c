@@ -5,6 +5,7 @@
 #include "core/main/settings.h"
 
 #include <errno.h>
+#include <stdio.h>
 #include <string.h>
 
 #include "core/base/error.h"
@@ -33,6 +34,14 @@ static const struct dcm_option token_rows[] = {
 	  .choices = roles,
 	  .doc = "What it may do; each role includes the one before it. admin: reload; back "
 		 "up, check and remove from the store." },
+	{ .name = "labels",
+	  .type = DCM_OPT_MAP,
+	  .element = DCM_OPT_STRING,
+	  .offset = offsetof(struct token_settings, labels),
+	  .doc = "Labels of all profiles that come with it, like { tenant: shop }, in place of "
+		 "what "
+		 "their sender says by these names. What the token may read is not bounded by "
+		 "them." },
 };
 static const struct dcm_table token_table = DCM_TABLE(struct token_settings, token_rows);
 
@@ -406,44 +415,49 @@ enum { LABELS_MAX_N = 64, LABELS_MAX_BYTES = 16384, NODE_MAX_BYTES = 255 };
 /* Each request is compared with all. */
 enum { TOKENS_MAX_N = 1000 };
 
-static int check_labels(const struct main_settings *m, struct dcm_error *err)
+/* `place` is the option. */
+static int check_labels(const struct dcm_map *labels, const char *place, struct dcm_error *err)
 {
-	const char *const *values = m->labels.items;
+	const char *const *values = labels->items;
 	size_t bytes = 0;
 
-	if (m->node && strlen(m->node) > NODE_MAX_BYTES)
-		return error__set(err, -EINVAL, "node: has %zu bytes; give a name of at most %d",
-				  strlen(m->node), NODE_MAX_BYTES);
-	if (m->labels.n > LABELS_MAX_N)
-		return error__set(err, -EINVAL, "labels: are %u; give at most %d", m->labels.n,
+	if (labels->n > LABELS_MAX_N)
+		return error__set(err, -EINVAL, "%s: are %u; give at most %d", place, labels->n,
 				  LABELS_MAX_N);
-	for (uint32_t i = 0; i < m->labels.n; i++) {
-		const char *name = m->labels.keys[i];
+	for (uint32_t i = 0; i < labels->n; i++) {
+		const char *name = labels->keys[i];
 
 		/* The environment of another machine has it. */
 		if (!values[i])
 			continue;
 		bytes += strlen(name) + strlen(values[i]);
 		if (bytes > LABELS_MAX_BYTES)
-			return error__set(
-				err, -EINVAL,
-				"labels: \"%.64s\" makes them longer than %d bytes together; "
-				"shorten its value",
-				name, LABELS_MAX_BYTES);
+			return error__set(err, -EINVAL,
+					  "%s: \"%.64s\" makes them longer than %d bytes together; "
+					  "shorten its value",
+					  place, name, LABELS_MAX_BYTES);
 		if (!shared__is_label_name(name))
 			return error__set(
 				err, -EINVAL,
-				"labels: \"%.64s\" is not a label's name; use letters, digits "
+				"%s: \"%.64s\" is not a label's name; use letters, digits "
 				"and _, not a digit first",
-				name);
+				place, name);
 		if (str__starts(str__of(name), STR("__")))
 			return error__set(
 				err, -EINVAL,
-				"labels: \"%.64s\" would be gone after relabelling, as all that "
+				"%s: \"%.64s\" would be gone after relabelling, as all that "
 				"begin with __; choose another name",
-				name);
+				place, name);
 	}
 	return 0;
+}
+
+static int check_node(const char *node, struct dcm_error *err)
+{
+	if (!node || strlen(node) <= NODE_MAX_BYTES)
+		return 0;
+	return error__set(err, -EINVAL, "node: has %zu bytes; give a name of at most %d",
+			  strlen(node), NODE_MAX_BYTES);
 }
 
 /* In each list an element that is NULL comes from a variable of another machine. */
@@ -476,10 +490,31 @@ static int check_origins(const struct dcm_list *origins, struct dcm_error *err)
 	return 0;
 }
 
+static int check_token_labels(const struct token_settings *t, uint32_t i, struct dcm_error *err)
+{
+	const char *const *values = t->labels.items;
+	char place[48];
+
+	snprintf(place, sizeof(place), "server.tokens[%u].labels", i);
+	if (t->labels.n > 0 && t->role + HTTP_ROLE_READ < HTTP_ROLE_WRITE)
+		return error__set(
+			err, -EINVAL,
+			"%s: are for profiles that come with the token, and its role sends "
+			"none; they do not bound what it reads. Give it the role write, or no "
+			"labels",
+			place);
+	for (uint32_t k = 0; k < t->labels.n; k++)
+		if (values[k] && !*values[k])
+			return error__set(err, -EINVAL, "%s: \"%.64s\" is empty; give it a value, or leave it out",
+					  place, t->labels.keys[k]);
+	return check_labels(&t->labels, place, err);
+}
+
 /* The sentences show no token. */
 static int check_tokens(const struct dcm_list *tokens, struct dcm_error *err)
 {
 	const struct token_settings *v = tokens->items;
+	int r;
 
 	if (tokens->n > TOKENS_MAX_N)
 		return error__set(err, -EINVAL, "server.tokens: are %u; give at most %d", tokens->n,
@@ -497,6 +532,9 @@ static int check_tokens(const struct dcm_list *tokens, struct dcm_error *err)
 						  "server.tokens[%u] again; give each role a token "
 						  "of its own, or keep one",
 						  i, k);
+		r = check_token_labels(&v[i], i, err);
+		if (r < 0)
+			return r;
 	}
 	return 0;
 }
@@ -597,8 +635,10 @@ static int check_base_path(const char *path, struct dcm_error *err)
 static int check(const void *config, struct dcm_error *err)
 {
 	const struct main_settings *m = config;
-	int r = check_labels(m, err);
+	int r = check_node(m->node, err);
 
+	if (r == 0)
+		r = check_labels(&m->labels, "labels", err);
 	if (r == 0)
 		r = check_hosts(&m->server.hosts, err);
 	if (r == 0)

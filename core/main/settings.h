@@ -13,7 +13,8 @@
 
 struct token_settings {
 	const char *token;
-	int32_t role; /* enum http_role less one: read, write, admin */
+	int32_t role;	       /* enum http_role less one: read, write, admin */
+	struct dcm_map labels; /* of const char * */
 };
 
 struct tls_settings {

@@ -122,14 +122,14 @@ static struct dcm_str password_of(struct dcm_str coded, uint8_t room[static PASS
 	return (struct dcm_str){ (const char *)colon + 1, (uint32_t)(n - (size_t)(colon + 1 - room)) };
 }
 
-/* HTTP_ROLE_NONE when there is no token, or none that is known. */
-static enum http_role role_of_token(const struct access_rules *rules, struct dcm_str header,
-				    bool *ret_is_password)
+/* NULL when there is none, or none that is known. */
+static const struct access_token *find_token(const struct access_rules *rules,
+					     struct dcm_str header, bool *ret_is_password)
 {
 	static const struct dcm_str bearer = STR("Bearer"), basic = STR("Basic");
 	uint8_t room[PASSWORD_ROOM];
+	const struct access_token *found = NULL;
 	struct dcm_str given;
-	enum http_role role = HTTP_ROLE_NONE;
 
 	*ret_is_password = has_scheme(header, basic);
 	if (*ret_is_password)
@@ -138,11 +138,11 @@ static enum http_role role_of_token(const struct access_rules *rules, struct dcm
 	else if (has_scheme(header, bearer))
 		given = (struct dcm_str){ header.p + bearer.n + 1, header.n - bearer.n - 1 };
 	else
-		return HTTP_ROLE_NONE;
+		return NULL;
 	for (uint32_t i = 0; i < rules->n_tokens; i++)
-		if (equal_secret(given, rules->tokens[i].token) && rules->tokens[i].role > role)
-			role = rules->tokens[i].role;
-	return role;
+		if (equal_secret(given, rules->tokens[i].token))
+			found = &rules->tokens[i];
+	return found;
 }
 
 /* RFC 9112 3.2.2: a target that names its host is obeyed, and the Host header ignored. */
@@ -201,9 +201,13 @@ bool access__check(const struct access_rules *rules, const struct access_peer *p
 {
 	struct dcm_str authorization = http_request__header(req, "authorization");
 	struct dcm_str host = host_of(req);
+	const struct access_token *token;
 	bool is_password;
 
-	req->role = role_of_token(rules, authorization, &is_password);
+	token = find_token(rules, authorization, &is_password);
+	req->role = token ? token->role : HTTP_ROLE_NONE;
+	req->labels = token ? token->labels : NULL;
+	req->n_labels = token ? token->n_labels : 0;
 	if (peer->is_unix) {
 		bool ours = peer->uid == 0 || peer->uid == geteuid();
 

@@ -26,6 +26,8 @@
 struct access_token {
 	const char *token;
 	enum http_role role;
+	const struct dcm_label_text *labels; /* [n_labels] of profiles that come with it */
+	uint32_t n_labels;
 };
 
 struct access_rules {
@@ -47,7 +49,7 @@ struct access_peer {
 };
 
 /*
- * Sets req->role, or fills the response with the refusal (421 Host, 401 token, 403 cross-site) and
+ * Sets req->role, and req->labels with a token that has some, or fills the response with the refusal (421 Host, 401 token, 403 cross-site) and
  * returns false. Tokens are compared in constant time. Any thread.
  */
 bool access__check(const struct access_rules *rules, const struct access_peer *peer,

@@ -192,6 +192,8 @@ static void handle(void *ctx, const struct http_request *req, struct http_respon
 		.headers = req->headers,
 		.n_headers = req->n_headers,
 		.budget = req->budget,
+		.labels = req->labels,
+		.n_labels = req->n_labels,
 	};
 
 	if (unpack(p, req, &room, &request, resp))

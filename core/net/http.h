@@ -53,8 +53,10 @@ struct http_request {
 	struct dcm_str body;
 	const struct http_file *file; /* of routes with to_file, which have no `body`; or NULL */
 	enum http_role role;	      /* of the caller */
-	struct http_talk *talk;	      /* of routes with `streams`; else NULL */
-	struct dcm_budget *budget;    /* deadline, memory, and cancelled when the client has gone */
+	const struct dcm_label_text *labels; /* [n_labels] of its token */
+	uint32_t n_labels;
+	struct http_talk *talk;	   /* of routes with `streams`; else NULL */
+	struct dcm_budget *budget; /* deadline, memory, and cancelled when the client has gone */
 	const struct dcm_field *path_params; /* [n_path_params]: what {NAME} in the pattern stood for, decoded */
 	uint32_t n_path_params;
 	struct arena *arena; /* lives as long as the request; holds what was decoded */

@@ -5,6 +5,7 @@ core_pipeline_libpipeline_la_SOURCES = \
 	core/pipeline/aside.c core/pipeline/aside.h \
 	core/pipeline/destination.c core/pipeline/destination.h \
 	core/pipeline/destination_metrics.c core/pipeline/destination_private.h \
+	core/pipeline/labelled.c core/pipeline/labelled.h \
 	core/pipeline/options.c core/pipeline/options.h \
 	core/pipeline/outcome.c core/pipeline/outcome.h \
 	core/pipeline/overlay.c core/pipeline/overlay.h \

@@ -404,6 +404,16 @@ static int host_revalued(const struct dcm_host *host, struct dcm_batch *batch,
 	return batch__revalued(batch, changes, ret_batch, err);
 }
 
+static int host_labelled(const struct dcm_host *host, struct dcm_batch *batch,
+			 const struct dcm_label_text *labels, uint32_t n,
+			 struct dcm_batch **ret_batch, struct dcm_error *err)
+{
+	const struct host_services *s = mine(host)->services;
+
+	return s->labelled ? s->labelled(s->ctx, batch, labels, n, ret_batch, err)
+			   : no_service(host, err, "relabelling");
+}
+
 static int host_rules_new(const struct dcm_host *host, const struct dcm_relabel_rule *rules,
 			  uint32_t n, struct dcm_rules **ret, struct dcm_error *err)
 {
@@ -594,6 +604,7 @@ static const struct dcm_host functions = {
 	.rules_new = host_rules_new,
 	.decode_as = host_decode_as,
 	.revalued = host_revalued,
+	.labelled = host_labelled,
 };
 
 static bool is_name(const char *s)

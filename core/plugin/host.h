@@ -53,6 +53,8 @@ struct host_services {
 	void (*rules_free)(struct dcm_rules *rules);
 	int (*rules_run)(const struct dcm_rules *rules, const struct dcm_label_text *labels,
 			 uint32_t n, dcm_series_fn each, void *each_ctx);
+	int (*labelled)(void *ctx, struct dcm_batch *batch, const struct dcm_label_text *labels,
+			uint32_t n, struct dcm_batch **ret_batch, struct dcm_error *err);
 	int (*http_get)(void *ctx, const struct dcm_http_request *request,
 			struct dcm_http_answer *ret, struct dcm_error *err);
 	/* The others of a client have no `ctx`, because the plugin calls them as they are. */

@@ -54,6 +54,7 @@
  *   1.18 DCM_CAP_REMOTE
  *   1.19 dcm_http_call.grpc
  *   1.20 output: pass_over()
+ *   1.21 dcm_request.labels; host: labelled()
  */
 #ifndef DECIMA_PLUGIN_H
 #define DECIMA_PLUGIN_H
@@ -71,7 +72,7 @@ extern "C" {
 
 #define DCM_ABI_MAGIC 0x414d4344u /* "DCMA" */
 #define DCM_ABI_MAJOR 1
-#define DCM_ABI_MINOR 20
+#define DCM_ABI_MINOR 21
 
 /* -------------------------------------------------------------------------------------------------
  * The host
@@ -477,6 +478,15 @@ struct dcm_host {
 	/* The whole reply: a refusal as RFC 9457 has it. */
 	void (*reply_problem)(struct dcm_reply *reply, int status, const char *fmt, ...)
 		__attribute__((format(printf, 3, 4)));
+
+	/*
+	 * (1.21) The batch with these labels [n] on each series, in place of what it has by their names: for what the caller's
+	 * token says (dcm_request.labels). It has another id where that changes it, the same for the same batch and labels.
+	 * -E2BIG: a series would have too many; -ENOMEM. The caller unrefs the result. Any thread.
+	 */
+	int (*labelled)(const struct dcm_host *host, struct dcm_batch *batch,
+			const struct dcm_label_text *labels, uint32_t n,
+			struct dcm_batch **ret_batch, struct dcm_error *err);
 };
 
 /* -------------------------------------------------------------------------------------------------

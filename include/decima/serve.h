@@ -32,6 +32,12 @@ struct dcm_request {
 	const uint8_t *body; /* [n_body]; what Content-Encoding packed is unpacked */
 	size_t n_body;
 	struct dcm_budget *budget; /* deadline; cancelled when the client has gone, or the instance is stopped */
+	/*
+	 * (1.21) [n_labels] of the caller's token, which the administrator gave it: who takes profiles puts them on each
+	 * series, whatever the sender says (host->labelled()).
+	 */
+	const struct dcm_label_text *labels;
+	uint32_t n_labels;
 };
 
 struct dcm_reply; /* the host's: reply_put() and its neighbours */

@@ -152,7 +152,11 @@ printf 'a 1\n' | push after_reload 200 '/api/v1/ingest?name=reloaded'
 daemon_stop
 cat >"$dir/receive.yaml" <<YAML
 server:
-  tokens: [ { token: reads, role: read }, { token: writes, role: write } ]
+  tokens:
+    - { token: reads, role: read }
+    - { token: writes, role: write }
+    - { token: shop, role: write, labels: { tenant: shop } }
+    - { token: bank, role: write, labels: { tenant: bank, "env": "of \$1" } }
 inputs: { receive: {} }
 storage: { memory: {} }
 YAML
@@ -160,4 +164,15 @@ start
 printf 'a 1\n' | push nobody 401 /api/v1/ingest
 printf 'a 1\n' | push reader 403 /api/v1/ingest -H 'Authorization: Bearer reads'
 printf 'a 1\n' | push writer 200 /api/v1/ingest -H 'Authorization: Bearer writes'
+
+# ---- whose: labels of a token, whatever the sender says; what two send alike is no retry, and what one sends again is ----
+stamp=$(date +%s)
+same="/api/v1/ingest?name=tenants&time=$stamp&label=tenant=forged&label=env=a"
+for token in shop bank bank writes; do
+	printf 'main;work 3\n' | push "as_$token" 200 "$same" -H "Authorization: Bearer $token"
+done
+sums of_the_shop 3 'tenants:samples:count:::delta{tenant="shop",env="a"}'
+sums of_the_bank 3 'tenants:samples:count:::delta{tenant="bank",env="of $1"}'
+sums of_nobody 3 'tenants:samples:count:::delta{tenant="forged",env="a"}'
+sums all_tenants 9 'tenants:samples:count:::delta{}'
 daemon_stop

@@ -500,6 +500,11 @@ tests_unit_test_relabel_SOURCES = tests/unit/test_relabel.c $(RANDOM_BATCH) $(FA
 tests_unit_test_relabel_LDFLAGS = $(AM_LDFLAGS) $(LDFLAGS_FAILMALLOC)
 tests_unit_test_relabel_LDADD = $(PIPELINE_LA) $(UNIT_LIBS)
 
+unit_tests += tests/unit/test_labelled
+tests_unit_test_labelled_SOURCES = tests/unit/test_labelled.c $(RANDOM_BATCH) $(FAILMALLOC)
+tests_unit_test_labelled_LDFLAGS = $(AM_LDFLAGS) $(LDFLAGS_FAILMALLOC)
+tests_unit_test_labelled_LDADD = $(PIPELINE_LA) $(UNIT_LIBS)
+
 unit_tests += tests/unit/test_rules_case
 tests_unit_test_rules_case_SOURCES = tests/unit/test_rules_case.c
 tests_unit_test_rules_case_LDADD = $(PIPELINE_LA) $(UNIT_LIBS)

@@ -10,7 +10,11 @@
 #include "core/base/str.h"
 #include "core/net/cors.h"
 
-static const struct access_token tokens[] = { { "reader", HTTP_ROLE_READ }, { "boss", HTTP_ROLE_ADMIN } };
+static const struct dcm_label_text bosses[] = { { STR("tenant"), STR("acme") } };
+static const struct access_token tokens[] = {
+	{ .token = "reader", .role = HTTP_ROLE_READ },
+	{ .token = "boss", .role = HTTP_ROLE_ADMIN, .labels = bosses, .n_labels = 1 }
+};
 static const char *const hosts[] = { "profiles.example" };
 static const struct access_rules local = {
 	.tokens = tokens, .n_tokens = 2, .hosts = hosts, .n_hosts = 1, .anonymous = HTTP_ROLE_WRITE
@@ -64,6 +68,30 @@ static void test_tokens(void **state)
 			       (struct ask){ .host = "127.0.0.1", .authorization = "Basic x" }),
 			 401);
 	assert_int_equal(check(&remote, &tcp, (struct ask){ .host = "127.0.0.1" }), -HTTP_ROLE_NONE);
+}
+
+/* Also of one on a unix socket, who is admin without. */
+static void test_labels(void **state)
+{
+	static const struct access_peer root = { .is_unix = true, .uid = 0 };
+	static const struct dcm_field boss = { STR("authorization"), STR("Bearer boss") },
+				      reader = { STR("authorization"), STR("Bearer reader") };
+	struct http_response resp = { .status = 200 };
+	struct http_request req = { .headers = &boss, .n_headers = 1 };
+
+	(void)state;
+	assert_true(access__check(&remote, &tcp, &req, &resp));
+	assert_ptr_equal(req.labels, bosses);
+	assert_int_equal(req.n_labels, 1);
+	assert_true(access__check(&remote, &root, &req, &resp));
+	assert_int_equal(req.n_labels, 1);
+	req.headers = &reader;
+	assert_true(access__check(&remote, &tcp, &req, &resp));
+	assert_int_equal(req.n_labels, 0);
+	req.n_headers = 0;
+	assert_true(access__check(&remote, &root, &req, &resp));
+	assert_int_equal(req.n_labels, 0);
+	http_response__fini(&resp);
 }
 
 static void test_hosts(void **state)
@@ -264,6 +292,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_tokens),
+		cmocka_unit_test(test_labels),
 		cmocka_unit_test(test_hosts),
 		cmocka_unit_test(test_no_host_has_its_own_sentence),
 		cmocka_unit_test(test_cross_site),

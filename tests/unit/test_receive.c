@@ -248,7 +248,8 @@ static struct desk_verdict push(struct play how, int32_t answer, struct dcm_budg
 
 	play = how;
 	desk__init(&d, &host, &options);
-	desk__take(&d, &decode, (const uint8_t *)"x", 1, budget, &v);
+	desk__take(&d, &decode, (const uint8_t *)"x", 1,
+		   &(struct dcm_request){ .size = sizeof(struct dcm_request), .budget = budget }, &v);
 	if (play.has_teller)
 		pthread_join(play.teller, NULL);
 	return v;

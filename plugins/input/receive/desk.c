@@ -228,18 +228,37 @@ static void find_node(const struct dcm_batch *b, struct desk_verdict *v)
 	}
 }
 
-static void take(struct desk *d, struct dcm_decode *how, const uint8_t *data, size_t n,
-		 const struct dcm_budget *budget, struct desk_verdict *v)
+/* With the labels of the token that it came with. */
+static int decode(struct desk *d, struct dcm_decode *how, const uint8_t *data, size_t n,
+		  const struct dcm_request *q, struct dcm_batch **ret, struct dcm_error *err)
 {
 	const struct dcm_host *host = d->host;
-	struct dcm_batch *batch = NULL;
+	struct dcm_batch *batch;
 	int r;
 
 	how->size = sizeof(*how);
 	how->max_bytes = (uint64_t)d->options->max_unpacked_bytes;
 	if (how->time_ns == 0)
 		how->time_ns = host->real_ns(host);
-	r = host->decode_as(host, how, data, n, &batch, &v->error);
+	r = host->decode_as(host, how, data, n, &batch, err);
+	if (r < 0)
+		return r;
+	if (!DCM_HAS(q, n_labels) || q->n_labels == 0) {
+		*ret = batch;
+		return 0;
+	}
+	r = host->labelled(host, batch, q->labels, q->n_labels, ret, err);
+	host->batch_unref(batch);
+	return r;
+}
+
+static void take(struct desk *d, struct dcm_decode *how, const uint8_t *data, size_t n,
+		 const struct dcm_request *q, struct desk_verdict *v)
+{
+	const struct dcm_host *host = d->host;
+	struct dcm_batch *batch;
+	int r = decode(d, how, data, n, q, &batch, &v->error);
+
 	if (r < 0) {
 		judge_decoding(v, r);
 		return;
@@ -248,12 +267,12 @@ static void take(struct desk *d, struct dcm_decode *how, const uint8_t *data, si
 	v->n_rows = batch->n_rows;
 	find_node(batch, v);
 	if (batch->n_rows > 0)
-		hand_on(d, batch, budget, v);
+		hand_on(d, batch, q->budget, v);
 	host->batch_unref(batch);
 }
 
 void desk__take(struct desk *d, struct dcm_decode *how, const uint8_t *data, size_t n,
-		const struct dcm_budget *budget, struct desk_verdict *ret)
+		const struct dcm_request *q, struct desk_verdict *ret)
 {
 	*ret = (struct desk_verdict){ .status = 200, .error = DCM_ERROR_INIT };
 	d->host->metric_add(d->requests, 1);
@@ -261,7 +280,7 @@ void desk__take(struct desk *d, struct dcm_decode *how, const uint8_t *data, siz
 	if (n == 0)
 		set_verdict(ret, 400, 0, "the body is empty; it should be a profile");
 	else
-		take(d, how, data, n, budget, ret);
+		take(d, how, data, n, q, ret);
 	if (ret->status == 200)
 		d->host->metric_add(d->samples, ret->n_rows);
 	else
@@ -303,7 +322,7 @@ void desk__take_message(struct desk *d, const char *protocol, struct dcm_decode 
 				   .bytes = q->n_body };
 	struct desk_verdict v;
 
-	desk__take(d, how, q->body, q->n_body, q->budget, &v);
+	desk__take(d, how, q->body, q->n_body, q, &v);
 	sending.node = str__of(v.node);
 	sending.rows = v.n_rows;
 	sending.refusal = v.status == 200 ? NULL : v.error.text;

@@ -81,7 +81,7 @@ static void answer(void *ctx, const struct dcm_request *q, struct dcm_reply *rep
 	if (r < 0)
 		desk__refuse(d, &v, r == -E2BIG ? 413 : 400, "%s", err.text);
 	else
-		desk__take(d, &w.how, q->body, q->n_body, q->budget, &v);
+		desk__take(d, &w.how, q->body, q->n_body, q, &v);
 	if (!desk__tell(d, &v, reply))
 		return;
 	n = snprintf(text, sizeof(text), "{\"profiles\":%u,\"samples\":%llu}\n", v.n_profiles,

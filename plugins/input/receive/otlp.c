@@ -92,7 +92,7 @@ static const char *format_of(struct desk *d, const struct otlp_call *call, struc
 	return NULL;
 }
 
-void otlp__export(struct desk *d, const struct otlp_call *call, const struct dcm_budget *budget,
+void otlp__export(struct desk *d, const struct otlp_call *call, const struct dcm_request *q,
 		  struct desk_verdict *ret, struct buf *response)
 {
 	struct dcm_found found = { .size = sizeof(found), .refusal = DCM_ERROR_INIT };
@@ -105,7 +105,7 @@ void otlp__export(struct desk *d, const struct otlp_call *call, const struct dcm
 		*ret = (struct desk_verdict){ .status = 200, .error = DCM_ERROR_INIT };
 		return;
 	}
-	desk__take(d, &how, call->request, call->n, budget, ret);
+	desk__take(d, &how, call->request, call->n, q, ret);
 	if (ret->status != 200)
 		return;
 	if (found.old_version)
@@ -195,7 +195,7 @@ static void answer(void *ctx, const struct dcm_request *q, struct dcm_reply *rep
 		desk__tell(d, &v, reply);
 		return;
 	}
-	otlp__export(d, &call, q->budget, &v, &response);
+	otlp__export(d, &call, q, &v, &response);
 	if (v.status == 200)
 		d->host->reply_put(reply, 200, call.is_json ? json : protobuf,
 				   response.data ? response.data : (const uint8_t *)"", response.n);
@@ -211,7 +211,7 @@ static void answer_grpc(void *ctx, const struct dcm_request *q, struct dcm_reply
 	struct buf response = { 0 };
 	struct desk_verdict v;
 
-	otlp__export(d, &call, q->budget, &v, &response);
+	otlp__export(d, &call, q, &v, &response);
 	if (desk__tell(d, &v, reply))
 		d->host->reply_put(reply, 200, protobuf,
 				   response.data ? response.data : (const uint8_t *)"", response.n);

@@ -31,7 +31,7 @@ struct otlp_call {
  * Takes the call as desk__take() does. With the status 200 an ExportProfilesServiceResponse is appended to `response`, which
  * is nothing at all (or {}) when there is nothing to say.
  */
-void otlp__export(struct desk *d, const struct otlp_call *call, const struct dcm_budget *budget,
+void otlp__export(struct desk *d, const struct otlp_call *call, const struct dcm_request *q,
 		  struct desk_verdict *ret, struct buf *response);
 
 /* Offers the endpoints. Errors are host->serve()'s. */

@@ -59,7 +59,7 @@ static void answer(void *ctx, const struct dcm_request *q, struct dcm_reply *rep
 		desk__tell(d, &v, reply);
 		return;
 	}
-	desk__take(d, &how, q->body, q->n_body, q->budget, &v);
+	desk__take(d, &how, q->body, q->n_body, q, &v);
 	if (v.status == 200)
 		d->host->reply_put(reply, 200, "application/proto", "", 0);
 	else
