@@ -152,6 +152,36 @@ static void test_answer(void **state)
 	buf__fini(&rows);
 }
 
+/* What there is no room for is told, and what there is room for is known. */
+static void test_too_many(void **state)
+{
+	struct fixture *f = *state;
+	struct dcm_error err = DCM_ERROR_INIT;
+	struct buf list = { 0 }, rows = { 0 };
+
+	for (int n = KUBERNETES_CONTAINERS_MAX; n <= KUBERNETES_CONTAINERS_MAX + 1; n++) {
+		buf__reset(&list);
+		buf__text(&list, "{\"items\":[{\"metadata\":{\"name\":\"p\"},\"status\":{"
+				 "\"containerStatuses\":[");
+		for (int i = 0; i < n; i++)
+			buf__printf(&list, "%s{\"name\":\"c\",\"containerID\":\"d://%064d\"}",
+				    i ? "," : "", i);
+		buf__text(&list, "]}}]}");
+		buf__byte(&list, 0);
+		assert_int_equal(list.error, 0);
+		server.body = (const char *)list.data;
+		assert_int_equal(kubernetes__ask(f->k, &err), n > KUBERNETES_CONTAINERS_MAX ? -EFBIG : 0);
+		assert_true(kubernetes__find(
+			f->k, STR("0000000000000000000000000000000000000000000000000000000000016383"),
+			&rows));
+	}
+	assert_non_null(strstr(err.text, "more containers than the 16384"));
+	assert_false(kubernetes__find(
+		f->k, STR("0000000000000000000000000000000000000000000000000000000000016384"), &rows));
+	buf__fini(&list);
+	buf__fini(&rows);
+}
+
 /* Nonsense leaves what was known. */
 static void test_bad_answers(void **state)
 {
@@ -293,8 +323,9 @@ int main(void)
 {
 #define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
 	const struct CMUnitTest tests[] = {
-		TEST(test_answer), TEST(test_bad_answers), TEST(test_questions),
-		TEST(test_node),   TEST(test_thread),	   TEST(test_no_memory),
+		TEST(test_answer),    TEST(test_too_many), TEST(test_bad_answers),
+		TEST(test_questions), TEST(test_node),	   TEST(test_thread),
+		TEST(test_no_memory),
 	};
 
 	return cmocka_run_group_tests_name("ebpf_kubernetes", tests, NULL, NULL);

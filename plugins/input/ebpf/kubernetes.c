@@ -26,7 +26,6 @@
 #include "plugins/input/ebpf/background.h"
 
 enum {
-	CONTAINERS_MAX = 16384,
 	TOKEN_BYTES_MAX = 64 * 1024,
 	ANSWER_BYTES_MAX = 16 << 20,
 };
@@ -40,6 +39,7 @@ struct container {
 
 struct table {
 	VEC(struct container) containers; /* sorted by id */
+	bool is_cut;			  /* there are more */
 };
 
 struct kubernetes {
@@ -179,8 +179,12 @@ static int add_container(struct table *t, json_t *pod, json_t *status, bool is_i
 	struct container c = { .id = NULL };
 
 	/* One that waits to be started has none yet. */
-	if (id.n == 0 || t->containers.n >= CONTAINERS_MAX)
+	if (id.n == 0)
 		return 0;
+	if (t->containers.n >= KUBERNETES_CONTAINERS_MAX) {
+		t->is_cut = true;
+		return 0;
+	}
 	json_tags__add(&c.rows, "container", status, "name");
 	add_pod(&c.rows, pod);
 	json_tags__add(&c.rows, "__meta_kubernetes_pod_container_name", status, "name");
@@ -240,6 +244,7 @@ int kubernetes__take(struct kubernetes *k, const char *json, size_t n)
 {
 	json_t *list = json_loadb(json, n, JSON_REJECT_DUPLICATES, NULL), *items, *pod;
 	struct table fresh = { 0 }, old;
+	bool is_cut;
 	size_t i;
 	int r = 0;
 
@@ -256,6 +261,7 @@ int kubernetes__take(struct kubernetes *k, const char *json, size_t n)
 	}
 	if (fresh.containers.n)
 		qsort(fresh.containers.v, fresh.containers.n, sizeof(*fresh.containers.v), by_id);
+	is_cut = fresh.is_cut;
 	k->host->metric_set(k->containers, (double)fresh.containers.n);
 	pthread_mutex_lock(&k->bg.lock);
 	old = fresh;
@@ -266,7 +272,7 @@ int kubernetes__take(struct kubernetes *k, const char *json, size_t n)
 	}
 	pthread_mutex_unlock(&k->bg.lock);
 	table_fini(&old);
-	return 0;
+	return is_cut ? -EFBIG : 0;
 }
 
 int kubernetes__take_node(struct kubernetes *k, const char *json, size_t n)
@@ -373,6 +379,9 @@ static int ask(struct kubernetes *k, const struct question *q,
 		r = q->take(k, (const char *)answer.data, answer.n);
 	if (r == -EBADMSG)
 		error__set(err, r, "%s: the answer is no %s", request->url, q->what);
+	else if (r == -EFBIG)
+		error__set(err, r, "%s: the answer has more containers than the %d that are known here",
+			   request->url, KUBERNETES_CONTAINERS_MAX);
 	else if (r == -ENOMEM)
 		error__nomem(err);
 	free(answer.data);

@@ -21,6 +21,8 @@
 
 struct kubernetes;
 
+enum { KUBERNETES_CONTAINERS_MAX = 16384 };
+
 /* settings are copied. NULL when memory ran out. The thread is not started. */
 struct kubernetes *kubernetes__new(const struct dcm_host *host,
 				   const struct settings_kubernetes *settings);
@@ -38,8 +40,8 @@ bool kubernetes__find(struct kubernetes *k, struct dcm_str container_id, struct 
 uint64_t kubernetes__version(const struct kubernetes *k);
 
 /*
- * Takes over an answer, a list of pods or this node: 0 or -EBADMSG, -ENOMEM. For the thread, tests
- * and fuzzing.
+ * Takes over an answer, a list of pods or this node: 0 or -EBADMSG, -ENOMEM; -EFBIG: it has more than
+ * KUBERNETES_CONTAINERS_MAX containers, of which these are known now. For the thread, tests and fuzzing.
  */
 int kubernetes__take(struct kubernetes *k, const char *json, size_t n);
 int kubernetes__take_node(struct kubernetes *k, const char *json, size_t n);
