@@ -44,9 +44,9 @@ struct exchange {
 	struct http_file file; /* fd -1: none */
 	bool writes;	       /* a lane puts what is in `body` into the file, and that is all */
 	enum grpc_form grpc;
-	struct talk *talk;   /* talk.h, of a call that is a stream; else NULL */
-	bool has_talk_place; /* counts among these */
-	struct buf message;  /* of a call, where it is no part of the body */
+	struct talk *talk;    /* talk.h, of a call that is a stream; else NULL */
+	uint32_t *talk_place; /* where it counts among these; NULL: nowhere */
+	struct buf message;   /* of a call, where it is no part of the body */
 	struct buf trailers; /* "name: value\r\n" each, behind the response's body; of HTTP/2 alone */
 	struct dcm_str target;	  /* as in the request line */
 	struct dcm_field *fields; /* [request.n_headers], room for EXCHANGE_HEADERS */

@@ -37,6 +37,7 @@ enum {
 	EMPTY_FRAMES_A_S = 100,
 	HEADERS_OUT = 64,
 	IDS_KEPT = 128,
+	MAX_TALKS = 16, /* streams of gRPC over one connection: one client leaves places to others */
 	THROWN_BYTES = 64 << 10 /* of a body that is of no use: a client that ends soon is let end */
 };
 
@@ -530,6 +531,22 @@ static void refuse(struct call *c)
 		answer(c);
 }
 
+static uint32_t count_talks(const struct http2 *h)
+{
+	uint32_t n = 0;
+
+	for (const struct call *c = h->calls; c; c = c->next)
+		n += c->x->talk != NULL;
+	return n;
+}
+
+static void begin_talk(struct call *c)
+{
+	if (count_talks(c->h) > MAX_TALKS)
+		talk__stop(c->x, 503, "this connection has as many streams open as it may; end one of them first");
+	go_on(c);
+}
+
 static void on_head(struct call *c)
 {
 	nghttp2_nv hundred = field(":status", "100");
@@ -540,7 +557,7 @@ static void on_head(struct call *c)
 	if (!requests__head(c->h->desk->requests, c->x, &c->h->peer, c->method))
 		refuse(c);
 	else if (c->x->talk)
-		go_on(c);
+		begin_talk(c);
 	else if (c->has_ended)
 		complete(c);
 	else if (http_request__header(&c->x->request, "expect").n)

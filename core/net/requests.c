@@ -19,6 +19,7 @@ enum {
 	WHOLE_FILES = 4, /* on the disk as much as so many of the largest have */
 	FILE_STEP_BYTES = 1 << 20,
 	MAX_TALKS = 256, /* each may have TALK_OUT_BYTES */
+	MAX_WATCHES = 1024, /* that say a few bytes now and then, to whoever asks: they take no place of the others */
 	FILES_RETRY_S = 5,
 	N_PUSHERS = 4, /* each waits for a store meanwhile */
 	STEP_BYTES = 64 << 10
@@ -239,7 +240,9 @@ static bool take_form(struct exchange *x)
 static bool begin_talk(struct requests *r, struct exchange *x)
 {
 	const struct http_route *route = http_routes__find(r->routes, x->request.method, x->request.path);
-	bool room;
+	const bool watches = route && route->streams == HTTP_WATCHES;
+	const uint32_t most = watches ? MAX_WATCHES : MAX_TALKS;
+	uint32_t *place = watches ? &r->n_watches : &r->n_talks;
 
 	if (x->grpc != GRPC_HTTP2 || !route || !route->streams)
 		return true;
@@ -249,14 +252,15 @@ static bool begin_talk(struct requests *r, struct exchange *x)
 		return false;
 	}
 	pthread_mutex_lock(&r->lock);
-	room = r->n_talks < MAX_TALKS;
-	r->n_talks += room;
+	if (*place < most) {
+		++*place;
+		x->talk_place = place;
+	}
 	pthread_mutex_unlock(&r->lock);
-	x->has_talk_place = room;
-	if (room && talk__begin(x, route))
+	if (x->talk_place && talk__begin(x, route))
 		return true;
 	http_response__problem(&x->response, 503,
-			       "%d streams are open already; try again in a moment", MAX_TALKS);
+			       "%u streams are open already; try again in a moment", most);
 	return false;
 }
 
@@ -400,7 +404,8 @@ void requests__end(struct requests *r, struct exchange *x)
 	r->reserved -= x->reserved;
 	r->n_files -= x->has_file_place;
 	r->files_bytes -= x->file_reserved;
-	r->n_talks -= x->has_talk_place;
+	if (x->talk_place)
+		--*x->talk_place;
 	pthread_mutex_unlock(&r->lock);
 	exchange__free(x);
 }

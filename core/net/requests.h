@@ -33,7 +33,8 @@ struct requests {
 	uint64_t reserved;    /* by all requests together, for their bodies in memory */
 	uint32_t n_files;     /* bodies that have a file, */
 	uint64_t files_bytes; /* and what is set aside on the disk for them */
-	uint32_t n_talks;     /* calls that are streams */
+	uint32_t n_talks;     /* calls that are streams, */
+	uint32_t n_watches;   /* and those that only watch */
 };
 
 /* What is pointed to outlives it. `stats` may be NULL. */

@@ -727,6 +727,33 @@ static void test_watch(void **state)
 	close(fd);
 }
 
+/* One client leaves places to others, and a stream that ends leaves its own. */
+static void test_many_watches(void **state)
+{
+	enum { MOST = 16 };
+	int fd = begin(), other = begin();
+	int32_t id;
+
+	(void)state;
+	for (int i = 0; i < MOST; i++) {
+		call(fd, 2 * i + 1, "/t.T/Watch");
+		say(fd, 2 * i + 1, "");
+		assert_says(fd, 2 * i + 1, "first");
+	}
+	id = 2 * MOST + 1;
+	call(fd, id, "/t.T/Watch");
+	assert_over(fd, id);
+	call(other, 1, "/t.T/Watch");
+	say(other, 1, "");
+	assert_says(other, 1, "first");
+	send_frame(fd, RST_STREAM, 0, 1, "\0\0\0\10", 4);
+	call(fd, id + 2, "/t.T/Watch");
+	say(fd, id + 2, "");
+	assert_says(fd, id + 2, "first");
+	close(other);
+	close(fd);
+}
+
 /* What runs is cancelled, its client hears of the end. */
 static void test_stop(void **state)
 {
@@ -767,6 +794,7 @@ int main(void)
 		cmocka_unit_test(test_talk),
 		cmocka_unit_test(test_talk_unread),
 		cmocka_unit_test(test_watch),
+		cmocka_unit_test(test_many_watches),
 		cmocka_unit_test(test_stop),
 	};
 
