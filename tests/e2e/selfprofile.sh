@@ -39,7 +39,19 @@ trap 'kill "$load" 2>/dev/null; daemon_stop; rm -rf "$dir"' EXIT
 
 curl -s "$url/debug/pprof/" >"$dir/index"
 expect selfprofile.index "href='profile?debug=1'" "$dir/index"
-curl -s -o "$dir/cpu.pb.gz" -w '%{http_code} %{content_type}\n' "$url/debug/pprof/profile?seconds=3" >"$dir/said"
+# A recording holds what had the CPU, on a busy machine little of the daemon: in one of five there is enough of it.
+has_callers() {
+	curl -s -o "$dir/cpu.pb.gz" -w '%{http_code} %{content_type}\n' "$url/debug/pprof/profile?seconds=3" >"$dir/said"
+	command -v go >/dev/null || return 0
+	go tool pprof -symbolize=none -traces "$dir/cpu.pb.gz" >"$dir/traces" 2>"$dir/err"
+	reads=$?
+	grep -q http_routes__dispatch "$dir/traces" && grep -q on_request "$dir/traces"
+}
+PPROF_TMPDIR=$dir GOTOOLCHAIN=local HOME=$dir
+export PPROF_TMPDIR GOTOOLCHAIN HOME
+for _ in 1 2 3 4 5; do
+	if has_callers; then break; fi
+done
 expect selfprofile.answers '200 application/octet-stream' "$dir/said"
 curl -sI --max-time 2 "$url/debug/pprof/profile?seconds=20" >"$dir/head"
 expect selfprofile.head_waits_for_nothing 'HTTP/1.1 200' "$dir/head"
@@ -51,10 +63,7 @@ expect selfprofile.says_what_may_be 'write 1 to ' "$dir/wrong"
 
 # ---- what others read of it ----
 if command -v go >/dev/null; then
-	PPROF_TMPDIR=$dir GOTOOLCHAIN=local HOME=$dir
-	export PPROF_TMPDIR GOTOOLCHAIN HOME
-	go tool pprof -symbolize=none -traces "$dir/cpu.pb.gz" >"$dir/traces" 2>"$dir/err"
-	expect_status selfprofile.pprof_reads_it 0 $?
+	expect_status selfprofile.pprof_reads_it 0 "$reads"
 	expect selfprofile.duration 'Duration: 3s' "$dir/traces"
 	expect selfprofile.threads_have_names 'MHD-single' "$dir/traces"
 	expect selfprofile.callers 'http_routes__dispatch' "$dir/traces"
