@@ -143,14 +143,15 @@ static int begin_file(struct wal *w, uint64_t synced_lsn, struct dcm_error *err)
 	return rc ? error__sys(err, rc, "%s: cannot write", path) : 0;
 }
 
-/* Writes the room for the group, and some beyond it. */
+/* Writes the room for the group, and some beyond it, up to where a group may begin: see `align`. */
 static int zero_room(struct wal *w, const char *path, struct dcm_error *err)
 {
 	static const uint8_t zeroes[1 << 16];
-	uint64_t quarter = w->options.segment_bytes / 4;
+	uint64_t align = w->head.align, quarter = w->options.segment_bytes / 4;
 	uint64_t to = w->end + w->flying.n + (quarter < ZEROED_BYTES ? quarter : ZEROED_BYTES);
 	int rc = 0;
 
+	to = (to + align - 1) & ~(align - 1);
 	if (w->end + w->flying.n <= w->zeroed)
 		return 0;
 	if (to > w->file_bytes)

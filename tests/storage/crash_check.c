@@ -12,7 +12,7 @@
 #include "core/disk/replay.h"
 #include "tests/storage/ledger.h"
 
-enum { LIVES = 6, STEPS_MAX = 24, CALLS_MAX = 160, KINDS = 16 };
+enum { LIVES = 6, STEPS_MAX = 24, CALLS_MAX = 160, KINDS = 16, SECTOR_BYTES = 512 };
 
 struct run {
 	const struct crash_plan *plan;
@@ -229,6 +229,8 @@ static bool run_seed(const struct crash_plan *plan, uint64_t seed, struct crash_
 		result->n_cycles++;
 	}
 	ok = ok && last_look(&r);
+	if (ok && r.setup.align >= SECTOR_BYTES && sim__n_shared(r.sim) > 0)
+		ok = fail(&r, "writes to a sector that has frames", (int64_t)sim__n_shared(r.sim));
 	result->n_acked += r.ledger.n_acked;
 	result->n_replayed += r.ledger.n_seen;
 	result->n_expired += r.ledger.n_expired;

@@ -61,7 +61,7 @@ struct sim {
 	names seen, kept;
 	VEC(struct change) changes; /* of names, not synced, in their order */
 	struct buf bytes;	    /* of unsynced writes */
-	uint64_t n_calls, fail_at, cut_at, abort_at;
+	uint64_t n_calls, fail_at, cut_at, abort_at, n_shared;
 	enum sim_fault fault;
 	bool persistent, failed, vanished, read_only;
 	char away[NAME_BYTES];	      /* a directory in it that is not there; "": none */
@@ -367,6 +367,24 @@ static int sim_pread(struct vfs_file *file, void *p, size_t n, uint64_t offset, 
 	return 0;
 }
 
+static bool is_zero(const uint8_t *p, size_t n)
+{
+	return n > 0 && p[0] == 0 && memcmp(p, p + 1, n - 1) == 0;
+}
+
+static bool is_segment(const char *path)
+{
+	return strncmp(path, "wal/", 4) == 0;
+}
+
+/* Does a write there touch a sector that has more than zeroes before it? */
+static bool shares_sector(const struct content *kept, size_t offset)
+{
+	size_t from = offset / SECTOR * SECTOR;
+
+	return offset > from && offset <= kept->n && !is_zero(kept->p + from, offset - from);
+}
+
 static int note_write(struct sim *s, struct inode *inode, const void *p, size_t n, size_t offset)
 {
 	struct unsynced w = { .kind = WRITE_BYTES, .offset = offset, .n = n, .at = s->bytes.n };
@@ -381,16 +399,6 @@ static int note_write(struct sim *s, struct inode *inode, const void *p, size_t 
 	memcpy(inode->seen.p + offset, p, n);
 	inode->writes.v[inode->writes.n++] = w;
 	return 0;
-}
-
-static bool is_zero(const uint8_t *p, size_t n)
-{
-	return n > 0 && p[0] == 0 && memcmp(p, p + 1, n - 1) == 0;
-}
-
-static bool is_segment(const char *path)
-{
-	return strncmp(path, "wal/", 4) == 0;
 }
 
 static int sim_pwrite(struct vfs_file *file, const void *p, size_t n, uint64_t offset, size_t *ret_n)
@@ -411,6 +419,7 @@ static int sim_pwrite(struct vfs_file *file, const void *p, size_t n, uint64_t o
 	}
 	if (is_short && n > 1)
 		n /= 2;
+	s->n_shared += is_segment(sim_file(file)->path) && shares_sector(&inode->kept, (size_t)offset);
 	/* A write that fails may have been done in part. */
 	if (failed)
 		n = failed == -EINTR ? 0 : (size_t)random__below(&s->random, n + 1);
@@ -903,6 +912,11 @@ void sim__enter(struct sim *s, const char *dir)
 	assert(s->changes.n == 0);
 	enter(&s->seen, dir);
 	enter(&s->kept, dir);
+}
+
+uint64_t sim__n_shared(const struct sim *s)
+{
+	return s->n_shared;
 }
 
 unsigned sim__n_open(const struct sim *s)

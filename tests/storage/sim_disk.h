@@ -109,6 +109,9 @@ void sim__take_away(struct sim *s, const char *dir);
 /* Nothing can be written or changed any more, or it can again. Reads and syncs go on. */
 void sim__set_read_only(struct sim *s, bool read_only);
 
+/* Writes to segments that began in a sector which had synced frames: a cut could take these with it. */
+uint64_t sim__n_shared(const struct sim *s);
+
 unsigned sim__n_open(const struct sim *s);
 /* Bytes of all files that are seen. */
 uint64_t sim__bytes(const struct sim *s);
