@@ -11,6 +11,8 @@
  */
 #include <errno.h>
 #include <inttypes.h>
+#include <netinet/in.h>
+#include <netinet/tcp.h>
 #include <stdlib.h>
 #include <string.h>
 #include <strings.h>
@@ -27,6 +29,11 @@
 #define BODY_MAX_BYTES	 (UINT64_C(64) << 20)
 #define PASSED_MAX_BYTES (UINT64_C(1) << 20)
 #define CONNECT_MAX_MS	 30000L
+/* For so long nothing that was sent need be acknowledged, by a host that has moved, or a gateway that has forgotten us. */
+#define UNHEARD_MAX_MS 20000U
+/* A host that has moved is found soon; connections are kept, so that few names are looked up. */
+#define NAMES_MAX_S	 10L
+#define MS		 INT64_C(1000000)
 #define TOKEN_TIMEOUT_NS INT64_C(30000000000)
 #define TOKEN_MAX_BYTES	 (UINT64_C(1) << 20)
 
@@ -100,12 +107,20 @@ static size_t see_header(char *data, size_t size, size_t n, void *ctx)
 	return size * n;
 }
 
-/* No process that we start has our connections. */
+/*
+ * No process that we start has our connections. One whose other end is gone without a word ends soon: a call that is given
+ * up leaves a connection of HTTP/2 open for the next, which the kernel would take for alive for a quarter of an hour.
+ */
 static curl_socket_t open_socket(void *ctx, curlsocktype purpose, struct curl_sockaddr *a)
 {
+	const unsigned int unheard_ms = UNHEARD_MAX_MS;
+	curl_socket_t fd = socket(a->family, a->socktype | SOCK_CLOEXEC, a->protocol);
+
 	(void)ctx;
 	(void)purpose;
-	return socket(a->family, a->socktype | SOCK_CLOEXEC, a->protocol);
+	if (fd >= 0 && a->family != AF_UNIX)
+		setsockopt(fd, IPPROTO_TCP, TCP_USER_TIMEOUT, &unheard_ms, sizeof(unheard_ms));
+	return fd;
 }
 
 /* ------------------------------------------------------------------------------------------------
@@ -188,6 +203,7 @@ static int set_usual(struct call *c)
 	curl_easy_setopt(curl, CURLOPT_QUICK_EXIT, 1L);
 	curl_easy_setopt(curl, CURLOPT_TCP_KEEPALIVE, 1L);
 	curl_easy_setopt(curl, CURLOPT_CONNECTTIMEOUT_MS, CONNECT_MAX_MS);
+	curl_easy_setopt(curl, CURLOPT_DNS_CACHE_TIMEOUT, NAMES_MAX_S);
 	return curl_easy_setopt(curl, CURLOPT_PROTOCOLS_STR, "http,https") ||
 			       curl_easy_setopt(curl, CURLOPT_ACCEPT_ENCODING, p->encodings) ||
 			       curl_easy_setopt(curl, CURLOPT_USERAGENT, p->user_agent)
@@ -468,7 +484,8 @@ void call__timer(struct call *c)
 		return;
 	}
 	describe_wait(c, why);
-	units__format_duration(late ? c->ask.timeout_ns : c->ask.silence_ns, took);
+	/* What is left until a deadline is no round number. */
+	units__format_duration(((late ? c->ask.timeout_ns : c->ask.silence_ns) + MS / 2) / MS * MS, took);
 	error__set(&err, -ETIMEDOUT,
 		   late ? "%s: no whole answer within %s: %s" : "%s: not a byte for %s: %s",
 		   c->place.shown, took, why);

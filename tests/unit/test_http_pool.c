@@ -6,9 +6,13 @@
  */
 #include "core/net/http_pool.h"
 
+#include <arpa/inet.h>
 #include <errno.h>
+#include <netinet/in.h>
+#include <netinet/tcp.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/socket.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -86,6 +90,24 @@ static void tells_all_of_the_answer(void **state)
 	answer__fini(&a);
 }
 
+/* The largest TCP_USER_TIMEOUT of this process's connections to that port, ms. */
+static unsigned int unheard_ms(uint16_t port)
+{
+	unsigned int most = 0;
+
+	for (int fd = 3; fd < 1024; fd++) {
+		struct sockaddr_in peer = { 0 };
+		socklen_t n_peer = sizeof(peer), n = sizeof(most);
+		unsigned int ms = 0;
+
+		if (getpeername(fd, (struct sockaddr *)&peer, &n_peer) == 0 &&
+		    peer.sin_family == AF_INET && ntohs(peer.sin_port) == port &&
+		    getsockopt(fd, IPPROTO_TCP, TCP_USER_TIMEOUT, &ms, &n) == 0 && ms > most)
+			most = ms;
+	}
+	return most;
+}
+
 static void keeps_connections(void **state)
 {
 	NEEDS_PEER;
@@ -98,6 +120,9 @@ static void keeps_connections(void **state)
 		ask(i % 2 ? c : other, &a, "http", "/size?n=10");
 	/* The question about it may have taken one. */
 	assert_in_range(counted("connections ") - before, 0, 1);
+	/* But none for a quarter of an hour whose other end is gone. tests/e2e/two_hosts.sh lets one go. */
+	assert_in_range(unheard_ms((uint16_t)strtol(strrchr(peer__url("http"), ':') + 1, NULL, 10)),
+			10000, 30000);
 	http_pool__client_free(c);
 	http_pool__client_free(other);
 	answer__fini(&a);
@@ -306,6 +331,8 @@ static void ends_in_time(void **state)
 	assert_int_equal(a.status, 200);
 	ask_with(c, (struct dcm_http_call){ .url = url, .silence_ns = 200 * MS }, &a);
 	expect_fault(&a, -ETIMEDOUT, "not a byte for 200ms");
+	ask_with(c, (struct dcm_http_call){ .url = url, .timeout_ns = 200 * MS - 14321 }, &a);
+	expect_fault(&a, -ETIMEDOUT, "within 200ms: 5 bytes");
 	/* Bytes that trickle keep it alive, but not beyond its time. */
 	snprintf(url, sizeof(url), "%s/slow?n=100&ms=50", peer__url("http"));
 	ask_with(c, (struct dcm_http_call){ .url = url, .silence_ns = 4000 * MS }, &a);
