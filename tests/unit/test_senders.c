@@ -10,7 +10,8 @@
 #include "tests/unit/failmalloc.h"
 #include "tests/unit/unit.h"
 
-#define SECOND INT64_C(1000000000)
+#define SECOND	  INT64_C(1000000000)
+#define SILENT_NS (300 * SECOND)
 
 static int64_t now_ns;
 
@@ -67,7 +68,7 @@ static void assert_says(struct senders *s, const char *expected)
 
 static void version_and_clock(void **state)
 {
-	struct senders *s = senders__new(&host);
+	struct senders *s = senders__new(&host, SILENT_NS);
 
 	(void)state;
 	now_ns = 1000 * SECOND;
@@ -83,7 +84,7 @@ static void version_and_clock(void **state)
 
 static void refused_and_silent(void **state)
 {
-	struct senders *s = senders__new(&host);
+	struct senders *s = senders__new(&host, SILENT_NS);
 
 	(void)state;
 	now_ns = 1000 * SECOND;
@@ -102,7 +103,7 @@ static void refused_and_silent(void **state)
 
 static void without_a_name_is_nobody(void **state)
 {
-	struct senders *s = senders__new(&host);
+	struct senders *s = senders__new(&host, SILENT_NS);
 	struct seen seen = { 0 };
 
 	(void)state;
@@ -138,7 +139,7 @@ static bool has(struct senders *s, const char *node)
 
 static void the_longest_silent_is_forgotten(void **state)
 {
-	struct senders *s = senders__new(&host);
+	struct senders *s = senders__new(&host, SILENT_NS);
 	char name[16];
 
 	(void)state;
@@ -158,7 +159,7 @@ static void the_longest_silent_is_forgotten(void **state)
 /* Whatever a stranger calls itself. */
 static void long_names_are_cut(void **state)
 {
-	struct senders *s = senders__new(&host);
+	struct senders *s = senders__new(&host, SILENT_NS);
 	char name[400], expected[512];
 
 	(void)state;
@@ -174,7 +175,7 @@ static void long_names_are_cut(void **state)
 
 static void without_memory_it_is_nobody(void **state)
 {
-	struct senders *s = senders__new(&host);
+	struct senders *s = senders__new(&host, SILENT_NS);
 	struct seen seen = { 0 };
 
 	(void)state;

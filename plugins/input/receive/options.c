@@ -61,6 +61,16 @@ static const struct dcm_option rows[] = {
 	  .doc = "stored: who sends hears that it went well once every store has it as durable as "
 		 "it makes it; "
 		 "queued: as soon as it is on its way there." },
+	{ .name = "silent_after",
+	  .type = DCM_OPT_DURATION,
+	  .offset = offsetof(struct receive_options, silent_after_ns),
+	  .def = "5m",
+	  .min = "1s",
+	  .flags = DCM_OPT_RESTART,
+	  .doc = "Who has sent nothing for longer is down in the list of who sends (`decima "
+		 "targets`). "
+		 "Longer than the pause between what they send: ten seconds, for this program's "
+		 "sampler." },
 	{ .name = "max_body",
 	  .type = DCM_OPT_SIZE,
 	  .offset = offsetof(struct receive_options, max_body_bytes),

@@ -30,7 +30,7 @@ static int receive_open(const struct dcm_host *host, const void *config, void **
 	if (!r)
 		return error__nomem(err);
 	r->host = host;
-	r->senders = senders__new(host);
+	r->senders = senders__new(host, ((const struct receive_options *)config)->silent_after_ns);
 	if (!r->senders) {
 		free(r);
 		return error__nomem(err);

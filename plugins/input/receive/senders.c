@@ -16,8 +16,6 @@
 #include "core/base/vec.h"
 
 #define SECOND INT64_C(1000000000)
-/* Agents send every ten seconds, unless they are told to more seldom. */
-#define SILENT_NS (300 * SECOND)
 
 enum { NODE_MAX = 127, VERSION_MAX = 63, REFUSAL_MAX = 255, N_LABELS = 3 };
 
@@ -34,17 +32,19 @@ struct sender {
 
 struct senders {
 	const struct dcm_host *host;
+	int64_t silent_ns;
 	pthread_mutex_t lock;
 	VEC(struct sender) all;
 };
 
-struct senders *senders__new(const struct dcm_host *host)
+struct senders *senders__new(const struct dcm_host *host, int64_t silent_ns)
 {
 	struct senders *s = NEW(struct senders);
 
 	if (!s)
 		return NULL;
 	s->host = host;
+	s->silent_ns = silent_ns;
 	pthread_mutex_init(&s->lock, NULL);
 	return s;
 }
@@ -115,9 +115,9 @@ void senders__note(struct senders *s, const struct sending *sending)
 
 /* ---- as targets ---- */
 
-static int tell(const struct sender *e, int64_t now_ns, dcm_target_fn each, void *ctx)
+static int tell(const struct senders *s, const struct sender *e, dcm_target_fn each, void *ctx)
 {
-	int64_t silent_ns = now_ns - e->last_real_ns;
+	int64_t silent_ns = s->host->real_ns(s->host) - e->last_real_ns;
 	char silence[48], error[sizeof(e->refusal)], skew[32];
 	struct dcm_label_text labels[N_LABELS] = { { STR("node"), str__of(e->node) } };
 	struct dcm_target t = { .size = sizeof(t),
@@ -140,7 +140,7 @@ static int tell(const struct sender *e, int64_t now_ns, dcm_target_fn each, void
 		labels[t.n_labels++] = (struct dcm_label_text){ STR("clock_skew_ms"), str__of(skew) };
 	}
 	snprintf(error, sizeof(error), "%s", e->refusal);
-	if (silent_ns > SILENT_NS) {
+	if (silent_ns > s->silent_ns) {
 		units__format_duration(silent_ns - silent_ns % SECOND, silence);
 		snprintf(error, sizeof(error),
 			 "nothing has come for %s; does it run, and reach this server?", silence);
@@ -153,11 +153,10 @@ static int tell(const struct sender *e, int64_t now_ns, dcm_target_fn each, void
 
 void senders__each(struct senders *s, dcm_target_fn each, void *ctx)
 {
-	int64_t now_ns = s->host->real_ns(s->host);
 	int r = 0;
 
 	pthread_mutex_lock(&s->lock);
 	for (size_t i = 0; r == 0 && i < s->all.n; i++)
-		r = tell(&s->all.v[i], now_ns, each, ctx);
+		r = tell(s, &s->all.v[i], each, ctx);
 	pthread_mutex_unlock(&s->lock);
 }

@@ -17,8 +17,9 @@ enum { SENDERS_MAX = 4096 };
 
 struct senders;
 
-struct senders *senders__new(const struct dcm_host *host); /* NULL: no memory */
-void senders__free(struct senders *s);			   /* NULL works */
+/* [silent_ns]: who has sent nothing for longer is down. NULL: no memory. */
+struct senders *senders__new(const struct dcm_host *host, int64_t silent_ns);
+void senders__free(struct senders *s); /* NULL works */
 
 /* What a sender did: all of it borrowed. */
 struct sending {
