@@ -38,6 +38,10 @@ const struct args_option ask__options[] = {
 	{ "ca-file", 0, ARGS_FILE, "FILE", NULL, false,
 	  "PEM file of the authorities to trust, for https:// (default $DECIMA_CA_FILE, else the "
 	  "system's)" },
+	{ "cert-file", 0, ARGS_FILE, "FILE", NULL, false,
+	  "PEM file of the certificate to show, where the server wants one (default "
+	  "$DECIMA_CERT_FILE)" },
+	{ "key-file", 0, ARGS_FILE, "FILE", NULL, false, "PEM file of its key (default $DECIMA_KEY_FILE)" },
 	{ "timeout", 0, ARGS_TEXT, "D", NULL, false, "give up after this long (default 60s)" },
 	{ 0 },
 };
@@ -99,15 +103,28 @@ static int check_url(const char *base, struct dcm_error *err)
 			  "\"%s\" names no host; write http://HOST:PORT or unix:/PATH", base);
 }
 
+/* What the command line says, or else the environment; NULL: neither. */
+static const char *file_of(const struct args *a, const char *option, const char *variable)
+{
+	const char *env = getenv(variable);
+
+	return args__get(a, option, env && *env ? env : NULL);
+}
+
 int ask__server(const struct args *a, struct ask_server *ret, struct dcm_error *err)
 {
 	const char *env = getenv("DECIMA_URL");
 	const char *base = args__get(a, "url", env && *env ? env : "http://127.0.0.1:7070");
-	const char *ca = getenv("DECIMA_CA_FILE");
 	size_t n = strlen(base);
 	int r = check_url(base, err);
 
-	*ret = (struct ask_server){ .ca_file = args__get(a, "ca-file", ca && *ca ? ca : NULL) };
+	*ret = (struct ask_server){ .ca_file = file_of(a, "ca-file", "DECIMA_CA_FILE"),
+				    .cert_file = file_of(a, "cert-file", "DECIMA_CERT_FILE"),
+				    .key_file = file_of(a, "key-file", "DECIMA_KEY_FILE") };
+	if (r == 0 && !ret->cert_file != !ret->key_file)
+		r = error__set(err, -EINVAL,
+			       "--%s: is missing; give the certificate and its key, or neither",
+			       ret->cert_file ? "key-file" : "cert-file");
 	if (r == 0)
 		r = read_token(a, &ret->token, err);
 	if (r < 0)
@@ -140,6 +157,8 @@ static int over_http(const struct args *a, enum http_method method, const struct
 							   .url = (const char *)server.url.data,
 							   .bearer = (const char *)server.token.data,
 							   .ca_file = server.ca_file,
+							   .cert_file = server.cert_file,
+							   .key_file = server.key_file,
 							   .timeout_ns = timeout_ns,
 							   .max_bytes = MAX_ANSWER_BYTES },
 				      ret, err);

@@ -14,9 +14,10 @@ extern const struct args_option ask__options[];
 
 /* The daemon that --url, --token-file and --ca-file name, for other questions than these. */
 struct ask_server {
-	struct buf url;	     /* NUL-terminated; a path is appended to it as it is */
-	struct buf token;    /* likewise; data is NULL when there is none */
-	const char *ca_file; /* lives as long as the arguments; or NULL */
+	struct buf url;	  /* NUL-terminated; a path is appended to it as it is */
+	struct buf token; /* likewise; data is NULL when there is none */
+	/* These live as long as the arguments; or NULL. */
+	const char *ca_file, *cert_file, *key_file;
 };
 /* To be freed in any case. -EINVAL: the options are wrong; or of the token's file. */
 int ask__server(const struct args *a, struct ask_server *ret, struct dcm_error *err);

@@ -32,25 +32,25 @@ static const struct listing labels = { "/api/v1/labels", "labels", "name" };
 /* Asks the daemon (or the data directory) that the line would ask. */
 static void add_listed(struct complete *c, const struct args *line, const struct listing *what)
 {
-	static const struct args_option options[] = { { .name = "url" },
-						      { .name = "data" },
-						      { .name = "token-file" },
-						      { .name = "ca-file" },
-						      { .name = "timeout" } };
-	struct args_given given[5];
+	static const struct args_option options[] = {
+		{ .name = "url" },     { .name = "data" },	{ .name = "token-file" },
+		{ .name = "ca-file" }, { .name = "cert-file" }, { .name = "key-file" },
+		{ .name = "timeout" }
+	};
+	struct args_given given[7];
 	struct args ask = { .verb = line->verb, .given = given };
 	struct ask question = { 0 };
 	struct http_response answer = { 0 };
 	json_t *root, *item;
 	size_t i;
 
-	for (i = 0; i < 4; i++) {
+	for (i = 0; i < 6; i++) {
 		const char *value = args__get(line, options[i].name, NULL);
 
 		if (value)
 			given[ask.n_given++] = (struct args_given){ &options[i], value };
 	}
-	given[ask.n_given++] = (struct args_given){ &options[4], PATIENCE };
+	given[ask.n_given++] = (struct args_given){ &options[6], PATIENCE };
 	ask__path(&question, what->path);
 	if (ask__get(&ask, &question, &answer) == EXIT_DONE) {
 		root = json_loadb((const char *)answer.body.data, answer.body.n, 0, NULL);

@@ -84,6 +84,8 @@ static int call(const struct sending *x, const char *method, const struct buf *m
 				     .method = method,
 				     .bearer = (const char *)x->s->server->token.data,
 				     .ca_file = x->s->server->ca_file,
+				     .cert_file = x->s->server->cert_file,
+				     .key_file = x->s->server->key_file,
 				     .message = message,
 				     .stream = stream,
 				     .sent = stream && x->s->sent ? tell : NULL,

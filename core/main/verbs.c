@@ -91,6 +91,10 @@ static const struct args_option upload_options[] = {
 	{ "ca-file", 0, ARGS_FILE, "FILE", NULL, false,
 	  "PEM file of the authorities to trust, for https:// (default $DECIMA_CA_FILE, else the "
 	  "system's)" },
+	{ "cert-file", 0, ARGS_FILE, "FILE", NULL, false,
+	  "PEM file of the certificate to show, where the server wants one (default "
+	  "$DECIMA_CERT_FILE)" },
+	{ "key-file", 0, ARGS_FILE, "FILE", NULL, false, "PEM file of its key (default $DECIMA_KEY_FILE)" },
 	{ "timeout", 0, ARGS_TEXT, "D", NULL, false, "give up on a file after this long (default 10m)" },
 	{ "parallel", 0, ARGS_TEXT, "N", NULL, false, "how many files go at once, 1 to 16 (default 4)" },
 	{ "replace", 0, ARGS_FLAG, NULL, NULL, false,

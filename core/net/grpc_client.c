@@ -99,6 +99,8 @@ int grpc_client__call(const struct grpc_call *call, struct buf *ret, struct dcm_
 							   .url = (const char *)url.data,
 							   .bearer = call->bearer,
 							   .ca_file = call->ca_file,
+							   .cert_file = call->cert_file,
+							   .key_file = call->key_file,
 							   .body = (const char *)frame.data,
 							   .n_body = frame.n,
 							   .file = call->stream,

@@ -193,6 +193,10 @@ static int perform(CURL *curl, const struct http_call *call, struct http_respons
 					 : (long)CURL_HTTP_VERSION_2_PRIOR_KNOWLEDGE);
 	if (call->ca_file)
 		curl_easy_setopt(curl, CURLOPT_CAINFO, call->ca_file);
+	if (call->cert_file) {
+		curl_easy_setopt(curl, CURLOPT_SSLCERT, call->cert_file);
+		curl_easy_setopt(curl, CURLOPT_SSLKEY, call->key_file);
+	}
 	if (call->insecure) {
 		curl_easy_setopt(curl, CURLOPT_SSL_VERIFYPEER, 0L);
 		curl_easy_setopt(curl, CURLOPT_SSL_VERIFYHOST, 0L);

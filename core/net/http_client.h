@@ -15,7 +15,8 @@ struct http_call {
 	const char *url; /* http(s)://HOST:PORT/PATH?QUERY, or unix:/PATH/TO/SOCKET:/PATH?QUERY */
 	const char *bearer;  /* token, or NULL */
 	const char *ca_file; /* PEM file of the authorities to trust; NULL: the system's */
-	bool insecure;	     /* the server's certificate is not checked */
+	const char *cert_file, *key_file; /* PEM files of our certificate and its key; NULL: we show none */
+	bool insecure;			  /* the server's certificate is not checked */
 	const char *remedy; /* what to say when nobody listens; NULL: that decima may not run there */
 	const char *body;   /* [n_body] */
 	size_t n_body;

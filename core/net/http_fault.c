@@ -28,6 +28,9 @@ static int not_connected(const struct http_fault *f, const char *detail, struct 
 static int broken(const struct http_fault *f, const char *detail, struct dcm_error *err)
 {
 	const bool is_alert = strstr(detail, "TLS") && strstr(detail, "alert");
+	const char *certificate = strncmp(f->url, "https:", 6) == 0
+					  ? ", or want another certificate of ours"
+					  : "";
 	/* HTTP/2 has a code of its own for what happens to the connection. */
 	const bool is_connection = is_alert || strstr(detail, "Send failure") ||
 				   strstr(detail, "Recv failure");
@@ -40,8 +43,9 @@ static int broken(const struct http_fault *f, const char *detail, struct dcm_err
 	case CURLE_WEIRD_SERVER_REPLY:
 	case CURLE_BAD_CONTENT_ENCODING:
 	case CURLE_HTTP3:
-		return error__set(err, -EPROTO, "%s: no whole answer: %s; does the server fail there?",
-				  f->url, detail);
+		return error__set(err, -EPROTO, "%s: no whole answer: %s; does the server fail there%s?",
+				  f->url, detail,
+				  strstr(detail, "end of the underlying stream") ? certificate : "");
 	case CURLE_SEND_ERROR:
 	case CURLE_RECV_ERROR:
 		/* With TLS 1.3 a server refuses our certificate when the handshake is over, if it says a word. */
@@ -55,10 +59,10 @@ static int broken(const struct http_fault *f, const char *detail, struct dcm_err
 			return error__set(err, -ECONNREFUSED,
 					  "%s: the proxy does not connect: %s; may we go there?",
 					  f->url, detail);
-		return error__set(
-			err, -ECONNRESET, "%s: the connection broke: %s; does the server fail there%s?",
-			f->url, strstr(detail, "getpeername") ? "the server closed it" : detail,
-			strncmp(f->url, "https:", 6) == 0 ? ", or want another certificate of ours" : "");
+		return error__set(err, -ECONNRESET,
+				  "%s: the connection broke: %s; does the server fail there%s?", f->url,
+				  strstr(detail, "getpeername") ? "the server closed it" : detail,
+				  certificate);
 	default:
 		return error__set(err, -EIO, "%s: %s", f->url, detail);
 	}
@@ -66,7 +70,8 @@ static int broken(const struct http_fault *f, const char *detail, struct dcm_err
 
 static int not_trusted(const struct http_fault *f, const char *detail, struct dcm_error *err)
 {
-	switch (f->code) {
+	/* GnuTLS has no code of its own for files that it cannot use. */
+	switch (strstr(detail, "X.509 key or certificate") ? (int)CURLE_SSL_CERTPROBLEM : f->code) {
 	case CURLE_SSL_CERTPROBLEM:
 		return error__set(err, -EACCES, "%s: our certificate cannot be used: %s; do certificate and key belong together?",
 				  f->url, detail);
@@ -79,11 +84,11 @@ static int not_trusted(const struct http_fault *f, const char *detail, struct dc
 				"%s: the server ended the connection: %s; does it want another "
 				"certificate of ours?",
 				f->url, detail);
-		return error__set(
-			err, -EPROTO, "%s: %s; %s", f->url, detail,
-			f->remedy ? "does the server speak TLS there?"
-				  : "decima speaks no TLS; write http://HOST:PORT, or ask what "
-				    "stands before it");
+		return error__set(err, -EPROTO, "%s: %s; %s", f->url, detail,
+				  f->remedy ? "does the server speak TLS there?"
+					    : "without server.tls decima speaks no TLS; write "
+					      "http://HOST:PORT, or ask what "
+					      "stands before it");
 	default:
 		return error__set(err, -EACCES, "%s: the server's certificate is not trusted: %s; name its authority",
 				  f->url, detail);
@@ -94,6 +99,11 @@ int http_fault__explain(const struct http_fault *f, struct dcm_error *err)
 {
 	const char *detail = f->detail[0] ? f->detail : curl_easy_strerror((CURLcode)f->code);
 
+	/* Whatever is no answer of HTTP's is one of HTTP/0.9 to curl. */
+	if (f->code == CURLE_UNSUPPORTED_PROTOCOL && strstr(detail, "HTTP/0.9"))
+		return error__set(
+			err, -EPROTO,
+			"%s: what answers there is not HTTP; if it speaks TLS, write https://", f->url);
 	switch (f->code) {
 	case CURLE_COULDNT_CONNECT:
 		return not_connected(f, detail, err);

@@ -72,6 +72,8 @@ openssl s_client -connect "127.0.0.1:$port" -tls1_2 -CAfile "$ca/ca.pem" -verify
 expect tls.alpn 'ALPN protocol: h2' "$dir/out"
 "$decima" query types --url "$base" >"$dir/out" 2>"$dir/err"
 expect tls.an_unknown_authority 'not trusted' "$dir/err"
+"$decima" query types --url "http://${base#https://}" >"$dir/out" 2>"$dir/err"
+expect tls.in_the_clear_says_what_to_write 'write https://' "$dir/err"
 
 # ---- h2spec: every one of its cases ----
 h2spec_made() {

@@ -147,7 +147,8 @@ stacks() {
 	asks server query stacks 'demo:samples:count:::delta' --from now-1h --to now+1m |
 		sed -n 's/.*s\([0-9]*\) \([0-9]*\)$/\1 \2/p' | sort
 }
-missing() { stacks | comm -13 - "$dir/sorted"; }
+numbers() { cut -d ' ' -f 1 "$@"; }
+missing() { stacks | numbers >"$dir/got" && numbers "$dir/sorted" | comm -13 "$dir/got" -; }
 none_is_missing() { [ -z "$(missing)" ]; }
 now_ms() { echo $(($(date +%s%N) / 1000000)); }
 # all NAME: the server has all that the agent said yes to, and nothing twice, nor what nobody sent
@@ -197,13 +198,29 @@ stranger without_a_certificate 000
 stranger without_a_token 403 --cert "$dir/tls/agent.pem" --key "$dir/tls/agent.key"
 stranger with_another_token 401 --cert "$dir/tls/agent.pem" --key "$dir/tls/agent.key" -H 'Authorization: Bearer guessed-guessed'
 
+# ---- a person there, with a certificate and no token, who may read ----
+# person ARGUMENT..: the command line
+person() {
+	nsenter "--net=/run/netns/$agent_net" unshare -m sh -c 'mount --bind "$0" /etc/hosts && exec "$@"' "$dir/hosts" \
+		"$decima" targets --url "https://$host:7070" --ca-file "$dir/tls/ca.pem" "$@" >"$dir/out" 2>"$dir/err"
+}
+person --cert-file "$dir/tls/agent.pem" --key-file "$dir/tls/agent.key"
+expect_status two_hosts.person 0 $?
+expect two_hosts.person_sees agent-7 "$dir/out"
+person
+expect two_hosts.person_without_a_certificate certificate "$dir/err"
+person --cert-file "$dir/tls/agent.pem"
+expect two_hosts.person_without_a_key '--key-file: is missing' "$dir/err"
+person --cert-file "$dir/tls/agent.pem" --key-file "$dir/tls/server.key"
+expect two_hosts.person_with_another_key 'our certificate cannot be used' "$dir/err"
+
 # ---- the cable is pulled ----
 # away NAME SECONDS: the agent goes on meanwhile, and is shown as silent
 away() {
 	push 10
 	sleep "$2"
 	push 10
-	listed "$1_is_shown" '"health":"down","error":"nothing has come for [0-9]+s; does it run, and reach this server\?"'
+	listed "$1_is_shown" '"health":"down","error":"nothing has come for [0-9ms]+; does it run, and reach this server\?"'
 }
 # back NAME
 back() {
