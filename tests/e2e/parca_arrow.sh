@@ -18,10 +18,12 @@ if ! (cd "$dir/arrow.src" && timeout 200 go mod tidy && timeout 400 go build -o 
 	exit 0
 fi
 
-# send FILE: by WriteArrow
+# send FILE [GRPCURL-ARGUMENT]..: by WriteArrow
 send() {
 	printf '{"ipcBuffer":"%s"}' "$(base64 "$1" | tr -d '\n')" >"$dir/request"
-	timeout 60 "$dir/grpcurl" -plaintext -d @ "${base#http://}" \
+	shift
+	[ $# -gt 0 ] || set -- -plaintext
+	timeout 60 "$dir/grpcurl" "$@" -d @ "${base#http*://}" \
 		parca.profilestore.v1alpha1.ProfileStoreService/WriteArrow <"$dir/request" >"$dir/answer" 2>"$dir/err"
 }
 # Of one hour each, so that each is asked for alone.
@@ -50,6 +52,24 @@ head -c 900 "$dir/stream" >"$dir/cut"
 send "$dir/cut"
 expect parca_arrow.cut 'Code: InvalidArgument' "$dir/err"
 expect parca_arrow.cut_says_where 'writearrow: message' "$dir/err"
+
+# ---- by TLS with a token, as agents send that go over a network ----
+daemon_stop
+if "$top_srcdir/tools/certificates" "$dir/tls" server 127.0.0.1 >"$dir/err" 2>&1; then
+	printf 'server: { tokens: [{ token: letmein, role: write }], tls: { cert_file: tls/server.pem, key_file: tls/server.key } }\n' |
+		cat - "$dir/arrow.yaml" >"$dir/tls.yaml"
+	rm -rf "$dir/data"
+	daemon_begin parca_arrow.tls -c "$dir/tls.yaml" --set "server.listen=[\"127.0.0.1:0\",\"unix:$dir/sock\"]"
+	base=$(sed -n 's|.*is ready at \(https://[^ ,]*\).*|\1|p' "$dir/log" | head -n 1)
+	send "$dir/stream" -cacert "$dir/tls/ca.pem"
+	expect parca_arrow.tls_without_a_token 'Unauthenticated' "$dir/err"
+	send "$dir/stream" -cacert "$dir/tls/ca.pem" -H 'Authorization: Bearer letmein'
+	expect_status parca_arrow.tls_with_a_token 0 $?
+	ask query stacks 'parca_agent:samples:count:cpu:nanoseconds:delta' --from $hour --to $((hour + 60)) >"$dir/answer" 2>"$dir/err"
+	expect parca_arrow.tls_is_stored 'handle_request_of_python 7' "$dir/answer"
+else
+	skip parca_arrow.tls "no certificates: $(tail -n 1 "$dir/err")"
+fi
 
 # ---- both layouts that agents have had, with dictionaries that grow and that are replaced: one answer ----
 daemon_stop
