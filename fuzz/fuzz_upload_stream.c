@@ -11,6 +11,7 @@
 #include "core/api/upload_stream.h"
 #include "core/base/error.h"
 #include "core/base/fd.h"
+#include "core/base/str.h"
 #include "fuzz/verdict.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
@@ -58,18 +59,37 @@ static void compare(int fd, const uint8_t *data, size_t size, const struct uploa
 	free(got);
 }
 
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+/* Where messages may be packed: so many bytes at most, or a sentence. */
+static void unpack(const uint8_t *data, size_t size)
 {
+	const struct upload_packing gzip = { STR("gzip"), 1 << 20 };
 	struct dcm_error err = DCM_ERROR_INIT;
 	struct upload_stream s;
 	int fd = memfd_create("stream", MFD_CLOEXEC);
 
 	if (fd < 0 || fd__write_all(fd, data, size) < 0)
 		abort();
-	if (upload_stream__unwrap(fd, size, &s, &err) == 0)
+	if (upload_stream__unwrap(fd, size, &gzip, &s, &err) == 0)
+		verdict__expect(s.bytes <= size + gzip.max_bytes, "more came out than may");
+	else
+		verdict__expect(err.text[0], "a refusal without a sentence");
+	close(fd);
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+	const struct upload_packing none = { STR(""), 0 };
+	struct dcm_error err = DCM_ERROR_INIT;
+	struct upload_stream s;
+	int fd = memfd_create("stream", MFD_CLOEXEC);
+
+	if (fd < 0 || fd__write_all(fd, data, size) < 0)
+		abort();
+	if (upload_stream__unwrap(fd, size, &none, &s, &err) == 0)
 		compare(fd, data, size, &s);
 	else
 		verdict__expect(err.text[0], "a refusal without a sentence");
 	close(fd);
+	unpack(data, size);
 	return 0;
 }

@@ -81,7 +81,7 @@ fuzz_fuzz_talk_LDADD = $(CODEC_LA) $(NET_LA) $(FUZZ_LDFLAGS)
 
 fuzz_programs += fuzz/fuzz_upload_stream
 fuzz_fuzz_upload_stream_SOURCES = fuzz/fuzz_upload_stream.c core/api/upload_stream.c core/api/upload_stream.h $(FUZZ_MAIN)
-fuzz_fuzz_upload_stream_LDADD = $(CODEC_LA) $(NET_LA) $(FUZZ_LDFLAGS)
+fuzz_fuzz_upload_stream_LDADD = $(CODEC_LA) $(NET_LA) $(DEFLATE_LA) $(FUZZ_LDFLAGS)
 
 fuzz_programs += fuzz/fuzz_grpc
 fuzz_fuzz_grpc_SOURCES = fuzz/fuzz_grpc.c $(FUZZ_MAIN)

@@ -365,18 +365,27 @@ static void store(struct api *a, const struct http_request *req, const struct up
 	pb__put_varint(&resp->body, 2, s->bytes);
 }
 
+/* Chunks have heads. */
+static uint64_t most_unpacked(uint64_t upload_bytes)
+{
+	return upload_bytes + upload_bytes / 64 + 8192;
+}
+
 void api__upload_stream(void *ctx, const struct http_request *req, struct http_response *resp)
 {
 	struct dcm_error err = DCM_ERROR_INIT;
 	struct upload_stream s;
 	struct uploads_terms terms;
+	struct upload_packing packing;
 	int r;
 
 	if (!api__may_upload(ctx, req, resp))
 		return;
-	r = upload_stream__unwrap(req->file->fd, req->file->n, &s, &err);
+	packing = (struct upload_packing){ http_request__header(req, "grpc-encoding"),
+					   most_unpacked(((const struct api *)ctx)->c.upload_bytes) };
+	r = upload_stream__unwrap(req->file->fd, req->file->n, &packing, &s, &err);
 	if (r == -EOPNOTSUPP)
-		http_response__header(resp, "grpc-accept-encoding", "identity");
+		http_response__header(resp, "grpc-accept-encoding", "identity,gzip");
 	if (r == -EINVAL || r == -EOPNOTSUPP)
 		http_response__problem(resp, r == -EINVAL ? 400 : 501, "%s", err.text);
 	else if (r < 0)

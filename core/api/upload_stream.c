@@ -2,7 +2,8 @@
 /*
  * core/api/upload_stream.c - UploadRequest { oneof { UploadInfo info = 1; bytes chunk_data = 2; } }, message by message
  *
- * What is written always lies before what is yet to be read. Source: parca-dev/parca,
+ * What is written always lies before what is yet to be read. Messages that are packed are put behind all the others first, as
+ * they are when they are not, and read there. Source: parca-dev/parca,
  * proto/parca/debuginfo/v1alpha1/debuginfo.proto.
  */
 #include "core/api/upload_stream.h"
@@ -11,20 +12,25 @@
 #include <inttypes.h>
 #include <unistd.h>
 
+#include "core/base/buf.h"
 #include "core/base/error.h"
 #include "core/base/fd.h"
 #include "core/base/protobuf.h"
+#include "core/base/str.h"
+#include "core/deflate/deflate.h"
 #include "core/net/grpc.h"
 
 enum {
 	INFO = 1,
 	CHUNK = 2,
 	HEAD_BYTES = 16, /* of a chunk's message: a tag and a length take eleven at most */
-	PIECE_BYTES = 64 << 10
+	PIECE_BYTES = 64 << 10,
+	MESSAGE_BYTES = 64 << 20 /* of one that is packed, before and after: what Parca takes */
 };
 
 struct unwrapping {
 	int fd;
+	const struct upload_packing *packing;
 	uint64_t at, end; /* of what is to be read */
 	uint64_t to;	  /* where the next byte goes */
 	uint64_t number;  /* of the message, from 0 on */
@@ -41,7 +47,7 @@ static int damaged(int r, struct dcm_error *err)
 }
 
 /* The head of the next message, whose bytes are there. */
-static int next_message(struct unwrapping *w, struct grpc_head *ret, struct dcm_error *err)
+static int read_head(struct unwrapping *w, struct grpc_head *ret, struct dcm_error *err)
 {
 	uint8_t head[GRPC_HEAD_BYTES];
 	int r;
@@ -56,12 +62,105 @@ static int next_message(struct unwrapping *w, struct grpc_head *ret, struct dcm_
 		return refuse(w, "its first byte is neither 0 nor 1", err);
 	if (ret->n > w->end - w->at)
 		return refuse(w, "it is shorter than its head says", err);
-	if (ret->is_packed)
-		return error__set(err, -EOPNOTSUPP,
-				  "message %" PRIu64
-				  " is packed; send these as they are (grpc-encoding: identity)",
-				  w->number);
 	return 0;
+}
+
+static int write_at(int fd, const void *p, size_t n, uint64_t at)
+{
+	for (size_t done = 0; done < n;) {
+		ssize_t put = pwrite(fd, (const char *)p + done, n - done, (off_t)(at + done));
+
+		if (put < 0 && errno != EINTR)
+			return -errno;
+		done += put > 0 ? (size_t)put : 0;
+	}
+	return 0;
+}
+
+/* The message at w->at, which is passed, as it is when it is not packed, with its head. */
+static int unpack(struct unwrapping *w, const struct grpc_head *head, struct buf *packed,
+		  struct buf *ret, struct dcm_error *err)
+{
+	int r;
+
+	buf__reset(packed);
+	buf__reset(ret);
+	if (head->n > MESSAGE_BYTES)
+		return refuse(w, "it is packed, and of more than 64 MiB", err);
+	if (!buf__reserve(packed, head->n))
+		return error__nomem(err);
+	r = fd__pread_full(w->fd, packed->data, head->n, w->at);
+	if (r < 0)
+		return damaged(r, err);
+	w->at += head->n;
+	grpc__put_head(ret, 0);
+	if (head->is_packed)
+		r = deflate__unpack(packed->data, head->n, MESSAGE_BYTES, ret, err);
+	else
+		buf__append(ret, packed->data, head->n);
+	if (r == -E2BIG)
+		return refuse(w, "it is of more than 64 MiB when it is unpacked", err);
+	if (r == -EINVAL)
+		return refuse(w, "its gzip is damaged", err);
+	if (r < 0 || ret->error)
+		return error__nomem(err);
+	const uint32_t n = (uint32_t)(ret->n - GRPC_HEAD_BYTES);
+
+	for (int i = 0; i < 4; i++)
+		ret->data[1 + i] = (uint8_t)(n >> (24 - 8 * i));
+	return 0;
+}
+
+/* Puts all that is left behind the end, unpacked, and goes on there. */
+static int unpack_rest(struct unwrapping *w, struct dcm_error *err)
+{
+	const uint64_t number = w->number, most = w->end + w->packing->max_bytes;
+	struct buf packed = { 0 }, message = { 0 };
+	uint64_t to = w->end;
+	struct grpc_head head;
+	int r = 0;
+
+	for (; r == 0 && w->at < w->end; w->number++) {
+		r = read_head(w, &head, err);
+		if (r == 0)
+			r = unpack(w, &head, &packed, &message, err);
+		if (r == 0 && message.n > most - to)
+			r = error__set(err, -EFBIG,
+				       "unpacked, it is larger than symbols.max_bytes; send it "
+				       "reduced, as "
+				       "`decima debuginfo upload` does, or raise that");
+		if (r < 0)
+			break;
+		r = write_at(w->fd, message.data, message.n, to);
+		if (r < 0)
+			damaged(r, err);
+		to += message.n;
+	}
+	buf__fini(&packed);
+	buf__fini(&message);
+	w->number = number;
+	w->end = to;
+	return r;
+}
+
+/* The next message's head, of one that is not packed by now. */
+static int next_message(struct unwrapping *w, struct grpc_head *ret, struct dcm_error *err)
+{
+	int r = read_head(w, ret, err);
+
+	if (r < 0 || !ret->is_packed)
+		return r;
+	if (!str__eq(w->packing->coding, STR("gzip")))
+		return error__set(
+			err, -EOPNOTSUPP,
+			"message %" PRIu64
+			" is packed by \"%.*s\", which nobody here unpacks; send these in "
+			"gzip or as they are",
+			w->number, (int)(w->packing->coding.n < 50 ? w->packing->coding.n : 50),
+			w->packing->coding.p);
+	w->at -= GRPC_HEAD_BYTES;
+	r = unpack_rest(w, err);
+	return r < 0 ? r : read_head(w, ret, err);
 }
 
 static bool read_info(const struct pb_field *message, struct upload_stream *s)
@@ -113,13 +212,8 @@ static int move(struct unwrapping *w, uint64_t n)
 		size_t part = n < sizeof(piece) ? (size_t)n : sizeof(piece);
 		int r = fd__pread_full(w->fd, piece, part, w->at);
 
-		for (size_t done = 0; r == 0 && done < part;) {
-			ssize_t put = pwrite(w->fd, piece + done, part - done, (off_t)(w->to + done));
-
-			if (put < 0 && errno != EINTR)
-				r = -errno;
-			done += put > 0 ? (size_t)put : 0;
-		}
+		if (r == 0)
+			r = write_at(w->fd, piece, part, w->to);
 		if (r < 0)
 			return r;
 		w->at += part;
@@ -151,9 +245,10 @@ static int take_chunk(struct unwrapping *w, uint32_t n, struct dcm_error *err)
 	return r < 0 ? damaged(r, err) : 0;
 }
 
-int upload_stream__unwrap(int fd, uint64_t n, struct upload_stream *ret, struct dcm_error *err)
+int upload_stream__unwrap(int fd, uint64_t n, const struct upload_packing *packing,
+			  struct upload_stream *ret, struct dcm_error *err)
 {
-	struct unwrapping w = { .fd = fd, .end = n };
+	struct unwrapping w = { .fd = fd, .packing = packing, .end = n };
 	struct grpc_head head;
 	int r = 0;
 

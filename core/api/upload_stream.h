@@ -19,11 +19,19 @@ struct upload_stream {
 	uint64_t bytes; /* that the others carry */
 };
 
+/* How messages that say that they are packed are (grpc-encoding), and how many bytes they may come to. */
+struct upload_packing {
+	struct dcm_str coding;
+	uint64_t max_bytes;
+};
+
 /*
  * Moves what the chunks carry to the front of the file, of n bytes, and cuts the rest off: nothing is in
- * memory but a piece of one. -EINVAL: it is no stream of these; -EOPNOTSUPP: a message is packed; or of the
- * file. err has the sentence; the file is then of no use.
+ * memory but a piece of one, or one message that is packed. -EINVAL: it is no stream of these; -EOPNOTSUPP: a message is
+ * packed in a way that nobody here unpacks; -EFBIG: more than max_bytes come out; or of the file. err has the
+ * sentence; the file is then of no use.
  */
-int upload_stream__unwrap(int fd, uint64_t n, struct upload_stream *ret, struct dcm_error *err);
+int upload_stream__unwrap(int fd, uint64_t n, const struct upload_packing *packing,
+			  struct upload_stream *ret, struct dcm_error *err);
 
 #endif

@@ -2,8 +2,9 @@
 /*
  * core/main/frames_workers.c - debug information of strangers is read in processes without rights
  *
- * Four workers: one for what is learned as it comes, one for questions meanwhile, one for files that
- * are reduced to be kept, one for a file that is sent. Threads: asking, any; several at once.
+ * Five workers: one for what is learned as it comes, one for questions meanwhile, one for files that
+ * are reduced to be kept, one for a file that is sent here, one for
+ * a file that is sent on. Threads: asking, any; several at once.
  */
 #include "core/main/frames_workers.h"
 
@@ -14,7 +15,7 @@
 #include "core/symbolize/extract.h"
 #include "core/symbolize/frames.h"
 
-enum { N_WORKERS = 4, MAX_REQUEST = 64 << 10, NOBODY = 65534 };
+enum { N_WORKERS = 5, MAX_REQUEST = 64 << 10, NOBODY = 65534 };
 
 static int answer(const struct worker_request *request, struct buf *ret_answer)
 {

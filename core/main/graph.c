@@ -68,13 +68,23 @@ static const char *symbols_dir(struct graph *g, const struct symbols_settings *s
 	return g->symbols_dir;
 }
 
+/* Bytes of a file that is reduced, where nothing is kept. */
+#define REDUCED_MAX (UINT64_C(512) << 20)
+
+static uint64_t largest_reduced(const struct symbols_settings *s)
+{
+	return s->max_bytes ? (uint64_t)s->max_bytes / 2 : REDUCED_MAX;
+}
+
 /* The workers are forked here: no thread runs yet. */
 static int make_symbols(struct graph *g, const struct main_settings *m, struct dcm_error *err)
 {
 	const struct symbols_settings *s = &m->symbols;
 	const char *store_dir = symbols_dir(g, s);
-	int r = s->lines || store_dir
-			? frames_workers__new((uint64_t)s->lines_bytes, (uint64_t)s->max_bytes / 2,
+	/* A daemon may be told by a reload to send files, which are reduced there; nobody forks then any more. */
+	bool may_send = !g->c.symbols_dir;
+	int r = s->lines || store_dir || may_send
+			? frames_workers__new((uint64_t)s->lines_bytes, largest_reduced(s),
 					      &g->workers, err)
 			: 0;
 
@@ -87,6 +97,7 @@ static int make_symbols(struct graph *g, const struct main_settings *m, struct d
 	return symbols__new(
 		&(struct symbols_config){ .table_bytes = (uint64_t)s->table_bytes,
 					  .no_files = !s->files,
+					  .temporary_dir = g->c.data_dir,
 					  .learned_bytes = (uint64_t)s->learned_bytes,
 					  .max_sources = (uint32_t)s->open_files,
 					  .debug_dirs = (const char *const *)s->debuginfo.items,

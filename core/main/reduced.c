@@ -5,36 +5,16 @@
 #include "core/main/reduced.h"
 
 #include <errno.h>
-#include <fcntl.h>
-#include <limits.h>
-#include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 #include "core/base/cleanup.h"
 #include "core/base/error.h"
 #include "core/base/fd.h"
 #include "core/base/mem.h"
+#include "core/debuginfo/sending.h"
 #include "core/symbolize/debuginfo.h"
 #include "core/symbolize/extract.h"
 #include "core/symbolize/keeper.h"
-
-int reduced__open_nameless(struct dcm_error *err)
-{
-	const char *dir = getenv("TMPDIR");
-	char path[PATH_MAX];
-	int fd;
-
-	if (snprintf(path, sizeof(path), "%s/decima-XXXXXX", dir && *dir ? dir : "/tmp") >=
-	    (int)sizeof(path))
-		return error__set(err, -ENAMETOOLONG, "TMPDIR: the path is too long");
-	fd = mkostemp(path, O_CLOEXEC);
-	if (fd < 0)
-		return error__sys(err, -errno, "%s: cannot be made", path);
-	unlink(path);
-	return fd;
-}
 
 int reduced__tells(int fd, bool *ret_functions, bool *ret_lines, struct dcm_error *err)
 {
@@ -58,7 +38,7 @@ int reduced__tells(int fd, bool *ret_functions, bool *ret_lines, struct dcm_erro
 
 int reduced__make(int in_fd, struct reduced *ret, struct dcm_error *err)
 {
-	CLEANUP(fd__closep) int out = reduced__open_nameless(err);
+	CLEANUP(fd__closep) int out = sending__open_nameless(NULL, err);
 	struct extract_report report;
 	struct reduced made;
 	int r;

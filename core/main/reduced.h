@@ -29,7 +29,4 @@ void reduced__fini(struct reduced *r);
 /* What a file that was reduced tells; -ENODATA: nothing but what it exports. */
 int reduced__tells(int fd, bool *ret_functions, bool *ret_lines, struct dcm_error *err);
 
-/* A file without a name in TMPDIR, for reading and writing; or of making it. */
-int reduced__open_nameless(struct dcm_error *err);
-
 #endif

@@ -189,6 +189,30 @@ static int labelled(void *ctx, struct dcm_batch *batch, const struct dcm_label_t
 	return labelled__make(batch, labels, n, ret_batch, err);
 }
 
+static int debuginfo(void *ctx, const struct dcm_debuginfo *w, int *ret_fd, uint64_t *ret_bytes,
+		     struct dcm_error *err)
+{
+	const struct services *s = ctx;
+	const struct symbols_wish wish = { w->build_id, w->path, w->max_bytes, w->stop, w->stop_ctx };
+	struct symbols_provided got;
+	int r = s->symbols ? symbols__provide(s->symbols, &wish, &got, err)
+			   : error__set(err, -ENOENT, "no files are met here");
+
+	if (r == 0) {
+		*ret_fd = got.fd;
+		*ret_bytes = got.bytes;
+	}
+	return r;
+}
+
+static void debuginfo_wanted(void *ctx, bool wanted)
+{
+	const struct services *s = ctx;
+
+	if (s->symbols)
+		symbols__want_files(s->symbols, wanted);
+}
+
 static int http_get(void *ctx, const struct dcm_http_request *request, struct dcm_http_answer *ret,
 		    struct dcm_error *err)
 {
@@ -266,6 +290,8 @@ void services__init(struct services *s)
 	s->host.rules_free = rules_free;
 	s->host.rules_run = rules_run;
 	s->host.labelled = labelled;
+	s->host.debuginfo = debuginfo;
+	s->host.debuginfo_wanted = debuginfo_wanted;
 	s->host.http_get = http_get;
 	s->host.http_client_new = http_client_new;
 	s->host.http_client_free = http_pool__client_free;

@@ -17,6 +17,7 @@
 #include <string.h>
 #include <strings.h>
 #include <sys/socket.h>
+#include <unistd.h>
 
 #include "core/base/arena.h"
 #include "core/base/error.h"
@@ -161,13 +162,51 @@ static bool is_method(const struct call *c, const char *method)
 	return strcmp(c->method, method) == 0;
 }
 
+/* A file on its way to the server; what it lacks at its end fails the call. */
+static size_t read_file(char *to, size_t size, size_t n, void *ctx)
+{
+	struct call *c = ctx;
+	ssize_t got = pread(c->ask.file->fd, to, size * n, (off_t)c->sent_bytes);
+
+	if (got < 0)
+		return CURL_READFUNC_ABORT;
+	c->sent_bytes += (uint64_t)got;
+	return (size_t)got;
+}
+
+/* To be sent once more, as after a redirection. */
+static int seek_file(void *ctx, curl_off_t offset, int origin)
+{
+	struct call *c = ctx;
+
+	if (origin != SEEK_SET)
+		return CURL_SEEKFUNC_CANTSEEK;
+	c->sent_bytes = (uint64_t)offset;
+	return CURL_SEEKFUNC_OK;
+}
+
+static void send_file(struct call *c)
+{
+	CURL *curl = c->curl;
+
+	c->sent_bytes = 0;
+	curl_easy_setopt(curl, CURLOPT_POST, 1L);
+	curl_easy_setopt(curl, CURLOPT_POSTFIELDSIZE_LARGE, (curl_off_t)c->ask.file->n);
+	curl_easy_setopt(curl, CURLOPT_READFUNCTION, read_file);
+	curl_easy_setopt(curl, CURLOPT_READDATA, c);
+	curl_easy_setopt(curl, CURLOPT_SEEKFUNCTION, seek_file);
+	curl_easy_setopt(curl, CURLOPT_SEEKDATA, c);
+}
+
 static void set_method(struct call *c)
 {
 	CURL *curl = c->curl;
 
 	if (is_method(c, "HEAD"))
 		curl_easy_setopt(curl, CURLOPT_NOBODY, 1L);
-	if (c->ask.n_body || is_method(c, "POST")) {
+	if (c->ask.file) {
+		send_file(c);
+	} else if (c->ask.n_body || is_method(c, "POST")) {
 		curl_easy_setopt(curl, CURLOPT_POST, 1L);
 		curl_easy_setopt(curl, CURLOPT_POSTFIELDSIZE_LARGE, (curl_off_t)c->ask.n_body);
 		curl_easy_setopt(curl, CURLOPT_POSTFIELDS, c->data ? c->data : "");
@@ -516,6 +555,7 @@ static void change_method(struct call *c, int status)
 	free(c->data);
 	c->data = NULL;
 	c->ask.n_body = 0;
+	c->ask.file = NULL;
 }
 
 static void redirect(struct call *c, int status, const char *location)

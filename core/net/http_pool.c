@@ -285,7 +285,10 @@ static int copy(struct call *c, const struct dcm_http_call *ask, struct dcm_erro
 		c->method[0] = '\0';
 	if (r == 0 && !shared_http__is_header_name(c->method))
 		return error__set(err, -EINVAL, "%s: not a method of HTTP", c->place.shown);
-	if (r == 0 && c->ask.n_body) {
+	if (r == 0 && c->ask.file) {
+		c->file = *c->ask.file;
+		c->ask.file = &c->file;
+	} else if (r == 0 && c->ask.n_body) {
 		c->data = mem__dup(c->ask.body, c->ask.n_body);
 		r = c->data ? 0 : -ENOMEM;
 	}

@@ -34,7 +34,9 @@ struct call {
 	/* What is asked. */
 	struct dcm_http_call ask; /* texts in it are of `headers`, `method`, `data` */
 	char method[24];
-	void *data; /* body */
+	void *data;	     /* body */
+	uint64_t sent_bytes; /* of ask.file */
+	struct dcm_http_file file;
 	struct curl_slist *headers;
 	bool has_authorization, has_type;
 	struct http_place place, first; /* where it goes now; where it was to go, once that is elsewhere */

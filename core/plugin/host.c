@@ -414,6 +414,23 @@ static int host_labelled(const struct dcm_host *host, struct dcm_batch *batch,
 			   : no_service(host, err, "relabelling");
 }
 
+static int host_debuginfo(const struct dcm_host *host, const struct dcm_debuginfo *wish,
+			  int *ret_fd, uint64_t *ret_bytes, struct dcm_error *err)
+{
+	const struct host_services *s = mine(host)->services;
+
+	return s->debuginfo ? s->debuginfo(s->ctx, wish, ret_fd, ret_bytes, err)
+			    : no_service(host, err, "debuginfo");
+}
+
+static void host_debuginfo_wanted(const struct dcm_host *host, bool wanted)
+{
+	const struct host_services *s = mine(host)->services;
+
+	if (s->debuginfo_wanted)
+		s->debuginfo_wanted(s->ctx, wanted);
+}
+
 static int host_rules_new(const struct dcm_host *host, const struct dcm_relabel_rule *rules,
 			  uint32_t n, struct dcm_rules **ret, struct dcm_error *err)
 {
@@ -605,6 +622,8 @@ static const struct dcm_host functions = {
 	.decode_as = host_decode_as,
 	.revalued = host_revalued,
 	.labelled = host_labelled,
+	.debuginfo = host_debuginfo,
+	.debuginfo_wanted = host_debuginfo_wanted,
 };
 
 static bool is_name(const char *s)

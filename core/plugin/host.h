@@ -55,6 +55,9 @@ struct host_services {
 			 uint32_t n, dcm_series_fn each, void *each_ctx);
 	int (*labelled)(void *ctx, struct dcm_batch *batch, const struct dcm_label_text *labels,
 			uint32_t n, struct dcm_batch **ret_batch, struct dcm_error *err);
+	int (*debuginfo)(void *ctx, const struct dcm_debuginfo *wish, int *ret_fd,
+			 uint64_t *ret_bytes, struct dcm_error *err);
+	void (*debuginfo_wanted)(void *ctx, bool wanted);
 	int (*http_get)(void *ctx, const struct dcm_http_request *request,
 			struct dcm_http_answer *ret, struct dcm_error *err);
 	/* The others of a client have no `ctx`, because the plugin calls them as they are. */

@@ -34,7 +34,9 @@ core_symbolize_libsymbolize_la_SOURCES = \
 	core/symbolize/kernel.c core/symbolize/kernel.h \
 	core/symbolize/learned.c core/symbolize/learned.h \
 	core/symbolize/lookup.h \
+	core/symbolize/offered.c core/symbolize/offered.h \
 	core/symbolize/names.c core/symbolize/names.h \
+	core/symbolize/provide.c \
 	core/symbolize/reading.c core/symbolize/reading.h \
 	core/symbolize/resolve.c \
 	core/symbolize/scribe.c core/symbolize/scribe.h \
@@ -44,4 +46,4 @@ core_symbolize_libsymbolize_la_SOURCES = \
 	core/symbolize/why.c
 core_symbolize_libsymbolize_la_CFLAGS = $(AM_CFLAGS) $(LZMA_CFLAGS) $(DEFLATE_CFLAGS) $(ELF_CFLAGS) $(DW_CFLAGS) $(ZSTD_CFLAGS)
 
-SYMBOLIZE_LA = core/symbolize/libsymbolize.la $(BROKER_LA) $(BATCH_LA) $(LZMA_LIBS) $(DEFLATE_LIBS) $(ELF_LIBS) $(DW_LIBS) $(ZSTD_LIBS) $(IBERTY_LIBS)
+SYMBOLIZE_LA = core/symbolize/libsymbolize.la $(DEBUGINFO_LA) $(BROKER_LA) $(BATCH_LA) $(LZMA_LIBS) $(DEFLATE_LIBS) $(ELF_LIBS) $(DW_LIBS) $(ZSTD_LIBS) $(IBERTY_LIBS)

@@ -21,6 +21,7 @@
 #include "core/symbolize/keeper.h"
 #include "core/symbolize/kernel.h"
 #include "core/symbolize/later.h"
+#include "core/symbolize/offered.h"
 #include "core/symbolize/learned.h"
 #include "core/symbolize/scribe.h"
 #include "core/symbolize/symbols.h"
@@ -58,6 +59,9 @@ struct symbols {
 	uint64_t queue_bytes; /* of batches */
 	bool stop;
 	struct symbols_stat counts; /* those about files and batches */
+
+	struct offered *offered;   /* files that may be sent on */
+	pthread_mutex_t providing; /* held while a file is reduced for that */
 
 	pthread_mutex_t uploading; /* held for all of an upload; the others are taken inside */
 

@@ -348,7 +348,11 @@ void symbols__offer(struct symbols *s, struct dcm_str build_id, struct dcm_str p
 	struct job *job;
 	bool read_now, is_rival;
 
-	if (build_id.n == 0 || fd < 0 || s->config.no_files)
+	if (build_id.n == 0 || fd < 0)
+		return;
+	if (build_id.p[0] != '~')
+		offered__add(s->offered, build_id, path, fd, clock__mono(s->config.clock));
+	if (s->config.no_files)
 		return;
 	pthread_mutex_lock(&s->lock);
 	s->counts.files_offered++;
@@ -425,6 +429,8 @@ void symbols__learn(struct symbols *s, struct dcm_batch *batch)
 {
 	struct job *job = NEW(struct job);
 
+	/* Here only because it is called all the time. */
+	offered__tend(s->offered, clock__mono(s->config.clock));
 	pthread_mutex_lock(&s->lock);
 	if (!job || s->queue_bytes + batch->bytes > s->config.queue_bytes) {
 		s->counts.batches_not_learned++;
@@ -553,6 +559,7 @@ static void init_locks(struct symbols *s)
 	pthread_mutex_init(&s->lock, NULL);
 	pthread_mutex_init(&s->learned_lock, NULL);
 	pthread_mutex_init(&s->uploading, NULL);
+	pthread_mutex_init(&s->providing, NULL);
 	cond__init(&s->work);
 	cond__init(&s->done);
 }
@@ -572,12 +579,14 @@ static void destroy(struct symbols *s)
 	kernel_names__fini(&s->kernel);
 	scribe__free(s->scribe);
 	depot__free(s->depot);
+	offered__free(s->offered);
 	free(s->debug_dirs);
 	pthread_cond_destroy(&s->work);
 	pthread_cond_destroy(&s->done);
 	pthread_mutex_destroy(&s->lock);
 	pthread_mutex_destroy(&s->learned_lock);
 	pthread_mutex_destroy(&s->uploading);
+	pthread_mutex_destroy(&s->providing);
 	free(s);
 }
 
@@ -631,6 +640,9 @@ int symbols__new(const struct symbols_config *config, struct symbols **ret_symbo
 		rc = list_dirs(s);
 	if (!rc)
 		rc = file_table__init(&s->files, s->config.table_bytes, s->config.max_sources);
+	s->offered = offered__new();
+	if (!rc && !s->offered)
+		rc = -ENOMEM;
 	if (!rc)
 		rc = kept__init(s);
 	if (rc) {

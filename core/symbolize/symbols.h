@@ -93,10 +93,11 @@ struct symbols_config {
 	bool store_read_only;  /* and names are taken from there, but nothing is put */
 	uint64_t store_bytes;  /* of that directory; 1 GiB */
 	int64_t store_age_ns;  /* since the last use of a file; 0: no bound */
-	symbols_reduce_fn reduce; /* one thread at a time, and uploads'; NULL: in the calling thread */
+	symbols_reduce_fn reduce; /* one thread at a time, uploads', and symbols__provide()'s; NULL: in the calling thread */
 	void *reduce_ctx;
 	symbols_fetch_fn fetch; /* on a thread of its own; not NULL when there are servers */
 	void *fetch_ctx;
+	const char *temporary_dir; /* for what symbols__provide() makes; kept; NULL: TMPDIR */
 	bool no_files;		   /* what is offered is not read: names are made elsewhere */
 	bool lines, inlines;	   /* ask for these; off by default */
 	int64_t frames_timeout_ns; /* of one request for lines; 5 s */
@@ -157,6 +158,29 @@ struct symbols_uploaded {
  */
 int symbols__upload(struct symbols *s, const struct symbols_upload *upload,
 		    struct symbols_uploaded *ret, struct dcm_error *err);
+
+/* What names the addresses of a build id, to be sent to somebody. */
+struct symbols_wish {
+	struct dcm_str build_id;
+	struct dcm_str path;	 /* of its file, where it is known; or "" */
+	uint64_t max_bytes;	 /* of the reduced file; 0: no bound of its own */
+	bool (*stop)(void *ctx); /* nobody waits for it any more; may be NULL */
+	void *stop_ctx;
+};
+struct symbols_provided {
+	int fd; /* the caller's: read with pread */
+	uint64_t bytes;
+};
+/*
+ * A reduced file: what is kept, or made of the file that was offered or lies at `path`, or of its separate
+ * debuginfo. In the caller's time, which may be seconds. Works without store_dir, and with no_files. 0; -ENOENT
+ * (no such file is to be had), -ENODATA (nothing in it names an address), -EFBIG, -ENOEXEC, -ETIMEDOUT, -ECANCELED,
+ * -EAGAIN, -ENOMEM, or of reducing. err has the sentence.
+ */
+int symbols__provide(struct symbols *s, const struct symbols_wish *wish,
+		     struct symbols_provided *ret, struct dcm_error *err);
+/* Files that are offered from now on stay open a while for symbols__provide(); as often false as true. */
+void symbols__want_files(struct symbols *s, bool wanted);
 
 /*
  * What the files that are kept of a build id tell: SYMBOLS_KEPT_LINES or 0 beside functions. -ENOENT:

@@ -110,6 +110,11 @@ struct dcm_http_reply {
 	int64_t duration_ns; /* from http_start() on */
 };
 
+struct dcm_http_file {
+	int fd; /* read with pread */
+	uint64_t n;
+};
+
 struct dcm_http_call {
 	uint32_t size;
 	const char *method; /* NULL: GET */
@@ -130,6 +135,8 @@ struct dcm_http_call {
 	void (*done)(void *ctx, const struct dcm_http_reply *reply);
 	void *ctx;
 	bool grpc; /* (1.19) by HTTP/2, in the clear too; trailers are told with the headers, behind them */
+	/* (1.22) The body in a file, from its begin on, in the place of `body`; borrowed until done(). NULL: none. */
+	const struct dcm_http_file *file;
 };
 
 #ifdef __cplusplus

@@ -55,6 +55,7 @@
  *   1.19 dcm_http_call.grpc
  *   1.20 output: pass_over()
  *   1.21 dcm_request.labels; host: labelled()
+ *   1.22 dcm_http_call.file; host: debuginfo(), debuginfo_wanted()
  */
 #ifndef DECIMA_PLUGIN_H
 #define DECIMA_PLUGIN_H
@@ -72,7 +73,7 @@ extern "C" {
 
 #define DCM_ABI_MAGIC 0x414d4344u /* "DCMA" */
 #define DCM_ABI_MAJOR 1
-#define DCM_ABI_MINOR 21
+#define DCM_ABI_MINOR 22
 
 /* -------------------------------------------------------------------------------------------------
  * The host
@@ -215,6 +216,15 @@ struct dcm_revalue {
 	/* [its rows * number of types that stay], as in a batch; rows of nothing but 0 are left out */
 	const int64_t *values;
 	int64_t time_ns, duration_ns;
+};
+
+/* What host->debuginfo() is asked for. */
+struct dcm_debuginfo {
+	uint32_t size;
+	struct dcm_str build_id, path; /* as struct dcm_mapping has them */
+	uint64_t max_bytes;	       /* of the reduced file; 0: no bound of the plugin's */
+	bool (*stop)(void *ctx);       /* asked at intervals: true ends it. May be NULL */
+	void *stop_ctx;
 };
 
 struct dcm_rules; /* compiled relabelling: the host's */
@@ -487,6 +497,21 @@ struct dcm_host {
 	int (*labelled)(const struct dcm_host *host, struct dcm_batch *batch,
 			const struct dcm_label_text *labels, uint32_t n,
 			struct dcm_batch **ret_batch, struct dcm_error *err);
+
+	/* --- debuginfo (1.22) --- */
+	/*
+	 * What names the addresses of a build id (symbols, lines), reduced, as an ELF file that may be sent: 0 and a
+	 * descriptor that is the caller's, to be read with pread, with its bytes. Blocks, for seconds at times: for threads
+	 * of the plugin's own. -ENOENT (no file of it is to be had), -ENODATA (nothing in it names an address),
+	 * -EFBIG, -ENOEXEC (it is damaged), -ETIMEDOUT, -ECANCELED (`stop`), -EAGAIN, -ENOMEM, -ENOSYS, or of the disk.
+	 */
+	int (*debuginfo)(const struct dcm_host *host, const struct dcm_debuginfo *wish, int *ret_fd,
+			 uint64_t *ret_bytes, struct dcm_error *err);
+	/*
+	 * Files that inputs offer from now on stay open a while for debuginfo(), which otherwise has what is kept on disk or
+	 * can be opened by its path. In open(); once more, with false, in stop().
+	 */
+	void (*debuginfo_wanted)(const struct dcm_host *host, bool wanted);
 };
 
 /* -------------------------------------------------------------------------------------------------

@@ -15,8 +15,10 @@
 #include "core/api/uploads.h"
 #include "core/base/cleanup.h"
 #include "core/base/fd.h"
+#include "core/base/mem.h"
 #include "core/base/protobuf.h"
 #include "core/base/str.h"
+#include "core/deflate/deflate.h"
 #include "core/net/grpc.h"
 #include "tests/unit/kept_program.h"
 #include "tests/unit/shell.h"
@@ -31,6 +33,7 @@ struct service {
 	struct http_routes *routes;
 	struct clock clock;
 	enum http_role role;
+	const char *coding; /* that packed messages say; NULL: none */
 	int status;
 	struct buf body;
 	char upload_id[UPLOADS_ID];
@@ -66,8 +69,11 @@ static void call(struct service *v, const char *method, const struct buf *messag
 	struct http_request req = {
 		.method = HTTP_POST, .role = v->role, .arena = &arena, .budget = &budget, .file = file
 	};
+	const struct dcm_field coding = { STR("grpc-encoding"), str__of(v->coding ? v->coding : "") };
 	char target[128];
 
+	req.headers = &coding;
+	req.n_headers = v->coding != NULL;
 	snprintf(target, sizeof(target), SERVICE "%s", method);
 	if (message)
 		req.body = buf__view(message);
@@ -509,6 +515,77 @@ static void test_hostile_streams(void **state)
 }
 
 /* What came was refused: it is not asked for again, and nothing is left of it. */
+/* Each message of a stream in gzip, but every third. */
+static struct buf packed(struct buf *stream)
+{
+	struct buf all = { 0 };
+
+	for (size_t at = 0, i = 0; at < stream->n; i++) {
+		struct buf one = { 0 };
+		struct grpc_head head;
+
+		assert_true(grpc__read_head(stream->data + at, &head));
+		at += GRPC_HEAD_BYTES;
+		if (i % 3 == 2)
+			buf__append(&one, stream->data + at, head.n);
+		else
+			assert_int_equal(deflate__pack(stream->data + at, head.n, 6, &one), 0);
+		grpc__put_head(&all, (uint32_t)one.n);
+		all.data[all.n - GRPC_HEAD_BYTES] = i % 3 != 2;
+		buf__append(&all, one.data, one.n);
+		at += head.n;
+		buf__fini(&one);
+	}
+	buf__fini(stream);
+	return all;
+}
+
+static void test_packed_streams(void **state)
+{
+	(void)state;
+	kept__need_objcopy();
+	CLEANUP(symbols__freep) struct symbols *s = kept__symbols(&(struct symbols_config){ 0 });
+	CLEANUP(fd__closep) int bare = kept__open_bare(), whole = kept__open_self();
+	CLEANUP(mem__freep) char *zeroes = mem__zalloc(1 << 20, 1);
+	struct service v;
+	struct buf b, all;
+
+	open_service(&v, s);
+	symbols__offer(s, str__of(kept.build_id), STR("/gone/program"), bare);
+	/* Cut off, damaged, in another coding, and a bomb. */
+	b = begun(&v, 4);
+	put_chunk(&b, "\177ELF", 4);
+	all = packed(&b);
+	all.data[all.n - 5] ^= 0xff;
+	v.coding = "gzip";
+	stream(&v, &all);
+	assert_answer(&v, 400, "message 1: its gzip is damaged");
+	b = begun(&v, 4);
+	all = packed(&b);
+	v.coding = "snappy";
+	stream(&v, &all);
+	assert_answer(&v, 501, "message 0 is packed by \\\"snappy\\\"");
+	b = begun(&v, 4);
+	for (int i = 0; i < MOST >> 20; i++)
+		put_chunk(&b, zeroes, 1 << 20);
+	for (int i = 0; i < 2; i++)
+		put_chunk(&b, zeroes, 1 << 20);
+	all = packed(&b);
+	v.coding = "gzip";
+	stream(&v, &all);
+	assert_answer(&v, 413, "larger than symbols.max_bytes");
+	/* And one that is what it says. */
+	b = begun(&v, size_of(whole));
+	put_file(&b, whole);
+	all = packed(&b);
+	stream(&v, &all);
+	assert_answer(&v, 200, kept.build_id);
+	assert_int_equal(v.n_left, size_of(whole));
+	kept__ask_once(s);
+	kept__assert_named(s, "hidden_function", DCM_UNNAMED_NOT_TRIED);
+	close_service(&v);
+}
+
 static void test_files_that_are_no_use(void **state)
 {
 	(void)state;
@@ -573,6 +650,7 @@ int main(void)
 		cmocka_unit_test(test_two_at_once),
 		cmocka_unit_test_setup(test_what_is_not_wanted, kept__new_dir),
 		cmocka_unit_test_setup(test_hostile_streams, kept__new_dir),
+		cmocka_unit_test_setup(test_packed_streams, kept__new_dir),
 		cmocka_unit_test_setup(test_files_that_are_no_use, kept__new_dir),
 		cmocka_unit_test_setup(test_many_uploads, kept__new_dir),
 	};

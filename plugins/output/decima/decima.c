@@ -20,11 +20,13 @@
 #include "core/base/error.h"
 #include "core/base/mem.h"
 #include "plugins/output/delivery/delivery.h"
+#include "plugins/output/delivery/uploads.h"
 
 /* ---- options ---- */
 
 struct decima_config {
 	const char *url;
+	struct uploads_config debuginfo;
 	struct dcm_http_options http;
 };
 
@@ -36,6 +38,15 @@ static const struct dcm_option rows[] = {
 		.flags = DCM_OPT_REQUIRED | DCM_OPT_RESTART,
 		.doc = "Where the other Decima is: https://HOST:PORT or http://HOST:PORT, with its "
 		       "server.base_path if it has one. It needs an input receive.",
+	},
+	{
+		.name = "debuginfo",
+		.type = DCM_OPT_STRUCT,
+		.table = &uploads__options,
+		.offset = offsetof(struct decima_config, debuginfo),
+		.flags = DCM_OPT_RESTART,
+		.doc = "Files that name functions and lines, sent beside the profiles to a server "
+		       "that wants them.",
 	},
 	{ .name = "",
 	  .type = DCM_OPT_SHARED,
@@ -65,6 +76,7 @@ struct decima_output {
 	char *url; /* of the method */
 	struct dcm_http_client *client;
 	struct delivery *delivery;
+	struct uploads *uploads; /* NULL: no debuginfo is sent */
 	struct libdeflate_compressor *compressor;
 	struct dcm_metric *delivered, *samples, *bytes, *failures;
 };
@@ -75,6 +87,7 @@ static void decima_stop(void *instance)
 {
 	struct decima_output *o = instance;
 
+	uploads__free(o->uploads);
 	o->host->http_client_free(o->client);
 	delivery__free(o->delivery);
 	libdeflate_free_compressor(o->compressor);
@@ -101,6 +114,9 @@ static int decima_open(const struct dcm_host *host, const void *config, void **r
 		o->delivery = delivery__new(host, o->client);
 		r = o->delivery ? 0 : error__nomem(err);
 	}
+	if (r == 0)
+		r = uploads__new(host, &o->config->debuginfo, o->config->url, &o->config->http,
+				 &o->uploads, err);
 	if (r < 0) {
 		decima_stop(o);
 		return r;
@@ -117,13 +133,20 @@ static int decima_open(const struct dcm_host *host, const void *config, void **r
 	return 0;
 }
 
+static void be_well(struct decima_output *o)
+{
+	char note[UPLOADS_NOTE];
+
+	o->host->set_state(o->host, DCM_STATE_OK, "sends to %s%s", o->config->url,
+			   uploads__note(o->uploads, note));
+}
+
 static int decima_start(void *instance, struct dcm_error *err)
 {
 	struct decima_output *o = instance;
 
-	(void)err;
-	o->host->set_state(o->host, DCM_STATE_OK, "sends to %s", o->config->url);
-	return 0;
+	be_well(o);
+	return uploads__start(o->uploads, err);
 }
 
 /* ---- work ---- */
@@ -181,7 +204,8 @@ static int decima_write(void *instance, struct dcm_batch *batch, int64_t deadlin
 	}
 	o->host->metric_add(o->delivered, 1);
 	o->host->metric_add(o->samples, batch->n_rows);
-	o->host->set_state(o->host, DCM_STATE_OK, "sends to %s", o->config->url);
+	be_well(o);
+	uploads__see(o->uploads, batch);
 	return 0;
 }
 

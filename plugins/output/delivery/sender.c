@@ -43,7 +43,10 @@ void sender__close(struct sender *s)
 
 void sender__start(struct sender *s)
 {
-	s->host->set_state(s->host, DCM_STATE_OK, "sends to %s", s->place);
+	char note[UPLOADS_NOTE];
+
+	s->host->set_state(s->host, DCM_STATE_OK, "sends to %s%s", s->place,
+			   uploads__note(s->uploads, note));
 }
 
 /* ---- work ---- */

@@ -17,6 +17,7 @@
 
 #include "plugins/output/delivery/delivery.h"
 #include "plugins/output/delivery/resume.h"
+#include "plugins/output/delivery/uploads.h"
 
 struct sender {
 	const struct dcm_host *host;
@@ -24,6 +25,7 @@ struct sender {
 	struct delivery *delivery;
 	char *url;		 /* URL/PATH of sender_config */
 	const char *place;	 /* as sender_config */
+	struct uploads *uploads; /* the output's, whose note the state has; NULL: none */
 	struct dcm_metric *sent; /* of profiles */
 	/* Privately, write()'s: */
 	struct resume resume;

@@ -25,6 +25,7 @@
 #include "plugins/output/delivery/delivery.h"
 #include "plugins/output/delivery/frame.h"
 #include "plugins/output/delivery/sender.h"
+#include "plugins/output/delivery/uploads.h"
 
 #define METHOD "/parca.profilestore.v1alpha1.ProfileStoreService/WriteRaw"
 /* Servers of gRPC take messages of 4 MiB unless told otherwise. A profile that is larger goes alone. */
@@ -34,6 +35,7 @@
 
 struct parca_config {
 	const char *url;
+	struct uploads_config debuginfo;
 	struct dcm_http_options http;
 };
 
@@ -44,6 +46,15 @@ static const struct dcm_option rows[] = {
 		.offset = offsetof(struct parca_config, url),
 		.flags = DCM_OPT_REQUIRED | DCM_OPT_RESTART,
 		.doc = "Where Parca is: https://HOST:PORT, or http://HOST:PORT without TLS.",
+	},
+	{
+		.name = "debuginfo",
+		.type = DCM_OPT_STRUCT,
+		.table = &uploads__options,
+		.offset = offsetof(struct parca_config, debuginfo),
+		.flags = DCM_OPT_RESTART,
+		.doc = "Files that name functions and lines, sent beside the profiles to a server "
+		       "that wants them.",
 	},
 	{
 		.name = "",
@@ -71,8 +82,11 @@ static const struct dcm_table options = {
 
 static void parca_stop(void *instance)
 {
-	sender__close(instance);
-	free(instance);
+	struct sender *s = instance;
+
+	uploads__free(s->uploads);
+	sender__close(s);
+	free(s);
 }
 
 static int parca_open(const struct dcm_host *host, const void *config, void **ret_instance,
@@ -85,6 +99,9 @@ static int parca_open(const struct dcm_host *host, const void *config, void **re
 	struct sender *s = NEW(struct sender);
 	int r = s ? sender__open(s, host, &how, err) : error__nomem(err);
 
+	if (r == 0)
+		r = uploads__new(host, &c->debuginfo, c->url, &c->http, &s->uploads, err);
+
 	if (r < 0 && s)
 		parca_stop(s);
 	if (r == 0)
@@ -94,9 +111,10 @@ static int parca_open(const struct dcm_host *host, const void *config, void **re
 
 static int parca_start(void *instance, struct dcm_error *err)
 {
-	(void)err;
-	sender__start(instance);
-	return 0;
+	struct sender *s = instance;
+
+	sender__start(s);
+	return uploads__start(s->uploads, err);
 }
 
 /* ---- the request: protobuf, all of it length-delimited ---- */
@@ -186,7 +204,12 @@ static int send_some(void *ctx, const struct dcm_batch *batch, uint32_t first, u
 static int parca_write(void *instance, struct dcm_batch *batch, int64_t deadline_mono_ns,
 		       struct dcm_error *err)
 {
-	return sender__write(instance, batch, send_some, instance, deadline_mono_ns, err);
+	struct sender *s = instance;
+	int r = sender__write(s, batch, send_some, s, deadline_mono_ns, err);
+
+	if (r == 0)
+		uploads__see(s->uploads, batch);
+	return r;
 }
 
 static int parca_pass_over(void *instance, struct dcm_batch *batch, uint32_t *ret_profile)

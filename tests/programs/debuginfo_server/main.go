@@ -3,16 +3,21 @@
 // tests/programs/debuginfo_server/main.go - Parca's debuginfo service over grpc-go, which decima is a client of
 //
 //	debuginfo_server DIR [CERT KEY]
+//	debuginfo_server send ADDRESS BUILD_ID FILE
 //
 // Prints the port. What is uploaded becomes DIR/BUILD_ID once it is marked as finished, and each call a line of
-// standard error. DIR/busy has how many streams are turned away first; DIR/signed has uploads go elsewhere. Messages are
+// standard error. DIR/busy has how many streams are turned away first; DIR/signed has uploads go elsewhere, with
+// DIR/puts to a URL that takes them. Messages are
 // taken apart by protobuf's own wire package: the module with Parca's stubs is a large one.
 package main
 
 import (
+	"context"
 	"fmt"
+	"io"
 	"log"
 	"net"
+	"net/http"
 	"os"
 	"path/filepath"
 	"strconv"
@@ -22,9 +27,14 @@ import (
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/credentials"
+	"google.golang.org/grpc/credentials/insecure"
+	"google.golang.org/grpc/encoding/gzip"
+	"google.golang.org/grpc/metadata"
 	"google.golang.org/grpc/status"
 	"google.golang.org/protobuf/encoding/protowire"
 )
+
+const service = "/parca.debuginfo.v1alpha1.DebuginfoService/"
 
 // raw hands messages on as they are.
 type raw struct{}
@@ -83,6 +93,7 @@ type server struct {
 	lock sync.Mutex
 	ups  map[string]*begun
 	n    int
+	puts string // where signed URLs lead
 }
 
 func (s *server) has(name string) bool {
@@ -104,11 +115,15 @@ func (s *server) initiate(m map[protowire.Number]string) ([]byte, error) {
 	s.n++
 	id := fmt.Sprintf("upload-%d", s.n)
 	s.ups[m[1]] = &begun{size: m[2], id: id}
-	strategy := uint64(1)
-	if s.has("signed") {
-		strategy = 2
+	how := text(text(nil, 1, m[1]), 2, id)
+	if !s.has("signed") {
+		return text(nil, 1, string(varint(how, 3, 1))), nil
 	}
-	return text(nil, 1, string(varint(text(text(nil, 1, m[1]), 2, id), 3, strategy))), nil
+	how = varint(how, 3, 2)
+	if s.has("puts") {
+		how = text(how, 4, s.puts+"/"+m[1]+"?signature=x")
+	}
+	return text(nil, 1, string(how)), nil
 }
 
 // turned says whether a stream is to be turned away.
@@ -156,6 +171,8 @@ func (s *server) unary(method string, m map[protowire.Number]string) ([]byte, er
 		return s.should(m), nil
 	case "InitiateUpload":
 		return s.initiate(m)
+	case "WriteRaw":
+		return nil, nil
 	case "MarkUploadFinished":
 		up := s.ups[m[1]]
 		if up == nil || up.id != m[2] || up.data == nil {
@@ -164,6 +181,67 @@ func (s *server) unary(method string, m map[protowire.Number]string) ([]byte, er
 		return nil, os.WriteFile(filepath.Join(s.dir, m[1]), up.data, 0o644)
 	}
 	return nil, status.Error(codes.Unimplemented, method)
+}
+
+// put takes what goes to a signed URL; who sends credentials along is told.
+func (s *server) put(w http.ResponseWriter, r *http.Request) {
+	log.Print(r.Method, r.Header.Get("Authorization"))
+	data, err := io.ReadAll(r.Body)
+	s.lock.Lock()
+	defer s.lock.Unlock()
+	up := s.ups[strings.TrimPrefix(r.URL.Path, "/")]
+	if err != nil || r.URL.RawQuery != "signature=x" || up == nil || strconv.Itoa(len(data)) != up.size {
+		http.Error(w, "no", http.StatusForbidden)
+		return
+	}
+	up.data = data
+}
+
+// send is the client: a file to ADDRESS, in messages that are packed by gzip.
+func send(address, id, file string) error {
+	data, err := os.ReadFile(file)
+	if err != nil {
+		return err
+	}
+	conn, err := grpc.NewClient(address, grpc.WithTransportCredentials(insecure.NewCredentials()),
+		grpc.WithDefaultCallOptions(grpc.ForceCodec(raw{}), grpc.UseCompressor(gzip.Name)))
+	if err != nil {
+		return err
+	}
+	ctx := metadata.AppendToOutgoingContext(context.Background(), "authorization", "Bearer letmein")
+	ask := func(method string, b []byte) (map[protowire.Number]string, error) {
+		var answer []byte
+		if err := conn.Invoke(ctx, service+method, &b, &answer); err != nil {
+			return nil, err
+		}
+		return fields(answer)
+	}
+	m, err := ask("InitiateUpload", text(varint(text(nil, 1, id), 2, uint64(len(data))), 3, "hash"))
+	if err != nil {
+		return err
+	}
+	how, err := fields([]byte(m[1]))
+	if err != nil {
+		return err
+	}
+	stream, err := conn.NewStream(ctx, &grpc.StreamDesc{ClientStreams: true}, service+"Upload")
+	if err != nil {
+		return err
+	}
+	b := text(nil, 1, string(text(text(nil, 1, id), 2, how[2])))
+	for {
+		if err := stream.SendMsg(&b); err != nil || len(data) == 0 {
+			break
+		}
+		n := min(len(data), 70000)
+		b, data = text(nil, 2, string(data[:n])), data[n:]
+	}
+	stream.CloseSend()
+	if err := stream.RecvMsg(&b); err != nil {
+		return err
+	}
+	_, err = ask("MarkUploadFinished", text(text(nil, 1, id), 2, how[2]))
+	return err
 }
 
 func (s *server) handle(_ any, stream grpc.ServerStream) error {
@@ -194,6 +272,13 @@ func (s *server) handle(_ any, stream grpc.ServerStream) error {
 }
 
 func main() {
+	log.SetFlags(0)
+	if len(os.Args) == 5 && os.Args[1] == "send" {
+		if err := send(os.Args[2], os.Args[3], os.Args[4]); err != nil {
+			log.Fatal(err)
+		}
+		return
+	}
 	s := &server{dir: os.Args[1], ups: map[string]*begun{}}
 	options := []grpc.ServerOption{grpc.UnknownServiceHandler(s.handle), grpc.ForceServerCodec(raw{})}
 	if len(os.Args) > 3 {
@@ -208,6 +293,11 @@ func main() {
 		log.Fatal(err)
 	}
 	fmt.Println(listener.Addr().(*net.TCPAddr).Port)
-	log.SetFlags(0)
+	puts, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		log.Fatal(err)
+	}
+	s.puts = "http://" + puts.Addr().String()
+	go http.Serve(puts, http.HandlerFunc(s.put))
 	log.Fatal(grpc.NewServer(options...).Serve(listener))
 }
