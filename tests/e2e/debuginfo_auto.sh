@@ -215,7 +215,7 @@ grpc_go() {
 	: >has/puts
 	push second
 	says parca_signed 1 sent_total
-	[ "$(asked)" = 'ShouldInitiateUpload InitiateUpload PUT  MarkUploadFinished ' ] && nm "has/$(id_of second)" | grep -q only_second &&
+	[ "$(asked)" = 'ShouldInitiateUpload InitiateUpload PUT MarkUploadFinished ' ] && nm "has/$(id_of second)" | grep -q only_second &&
 		ok debuginfo_auto.parca_signed_put || not_ok debuginfo_auto.parca_signed_put "$(asked)"
 	daemon_stop
 	# And as a client, whose messages are packed.

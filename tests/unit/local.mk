@@ -137,6 +137,14 @@ unit_tests += tests/unit/test_upload
 tests_unit_test_upload_SOURCES = tests/unit/test_upload.c $(KEPT_PROGRAM) $(FAILMALLOC)
 tests_unit_test_upload_LDFLAGS = $(AM_LDFLAGS) $(LDFLAGS_FAILMALLOC) -Wl,--wrap=elf__load
 tests_unit_test_upload_LDADD = $(API_LA) $(BROKER_LA) $(UNIT_LIBS)
+unit_tests += tests/unit/test_offered
+tests_unit_test_offered_SOURCES = tests/unit/test_offered.c $(KEPT_PROGRAM)
+tests_unit_test_offered_LDADD = $(API_LA) $(BROKER_LA) $(UNIT_LIBS)
+
+unit_tests += tests/unit/test_uploads
+tests_unit_test_uploads_SOURCES = tests/unit/test_uploads.c
+tests_unit_test_uploads_LDADD = $(DELIVERY_LA) $(BATCH_LA) $(UNIT_LIBS)
+
 unit_tests += tests/unit/test_upload_calls
 tests_unit_test_upload_calls_SOURCES = tests/unit/test_upload_calls.c $(KEPT_PROGRAM)
 tests_unit_test_upload_calls_LDADD = $(API_LA) $(BROKER_LA) $(UNIT_LIBS)
