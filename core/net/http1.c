@@ -97,13 +97,58 @@ struct head {
 	unsigned n_hosts, n_lengths, n_codings;
 };
 
+/* RFC 9110 section 5.6.2. */
+static bool is_token(const char *name)
+{
+	size_t n = strspn(name, "!#$%&'*+-.^_`|~0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZ"
+				"abcdefghijklmnopqrstuvwxyz");
+
+	return n > 0 && name[n] == '\0';
+}
+
+/* What ends a line for others alone: a CR by itself, which is in the value here, and its like (section 5.5). */
+static bool has_controls(const char *value)
+{
+	for (; *value; value++)
+		if (((unsigned char)*value < ' ' && *value != '\t') || *value == 0x7f)
+			return true;
+	return false;
+}
+
+/*
+ * Of a header that goes on in the next line (obs-fold, RFC 9112 section 5.2) libmicrohttpd 0.9.75 appends that to the name:
+ * "Content-Length:", " 4" is a header "Content-Length4". A body whose length is said like that would be
+ * read as the next request.
+ */
+static bool is_folded_length(const char *name)
+{
+	static const char *const names[] = { "content-length", "transfer-encoding" };
+
+	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++)
+		if (strncasecmp(name, names[i], strlen(names[i])) == 0 && name[strlen(names[i])])
+			return true;
+	return false;
+}
+
+static const char *fault_of_header(const char *name, const char *value)
+{
+	if (strpbrk(name, " \t"))
+		return "a space before a header's colon";
+	if (!is_token(name))
+		return "a header's name that is no token";
+	if (is_folded_length(name))
+		return "a length that goes on in another line";
+	return has_controls(value) ? "a control character in a header" : NULL;
+}
+
 static enum MHD_Result take_header(void *ctx, enum MHD_ValueKind kind, const char *name, const char *value)
 {
 	struct head *h = ctx;
 
 	(void)kind;
-	if (strpbrk(name, " \t"))
-		h->x->fault = "a space before a header's colon";
+	h->x->fault = fault_of_header(name, value ? value : "");
+	if (h->x->fault)
+		return MHD_NO;
 	h->n_hosts += strcasecmp(name, "host") == 0;
 	h->n_lengths += strcasecmp(name, "content-length") == 0;
 	h->n_codings += strcasecmp(name, "transfer-encoding") == 0;
