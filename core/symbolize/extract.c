@@ -285,7 +285,8 @@ static int write_headers(struct extract *x, GElf_Ehdr *e, size_t n_segments)
 	errno = 0;
 	if (elf_update(x->out, ELF_C_WRITE) >= 0)
 		return 0;
-	return errno == ENOSPC || errno == EDQUOT || errno == EFBIG ? -errno : -EIO;
+	/* Without an errno libelf refuses what the headers say, an alignment or a version, and no disk is at fault. */
+	return errno ? -errno : -ENOEXEC;
 }
 
 static int copy(struct extract *x)
