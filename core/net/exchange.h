@@ -53,7 +53,8 @@ struct exchange {
 	const char *fault;	  /* of the head, as far as it was read; NULL: none */
 	bool has_file_place;	  /* counts among the bodies that go into files */
 	uint64_t file_reserved;	  /* of what these have together */
-	bool answered;		  /* the response is ready to be sent */
+	bool is_late;  /* quick handlers had their time in this turn: a lane has to take it */
+	bool answered; /* the response is ready to be sent */
 	/* HTTP/1: */
 	bool is_http_1_1; /* its client knows interim answers */
 	bool checked;	  /* the headers were looked at */

@@ -22,6 +22,8 @@
 
 #define SECOND	   INT64_C(1000000000)
 #define REFUSAL_NS (SECOND / 4)
+#define QUICK_NS                                                                                   \
+	(SECOND / 50) /* of a turn of the loop: what quick handlers may take before others have it */
 
 enum {
 	MAX_CALLS = 100,
@@ -38,8 +40,12 @@ enum {
 	HEADERS_OUT = 64,
 	IDS_KEPT = 128,
 	MAX_TALKS = 16, /* streams of gRPC over one connection: one client leaves places to others */
-	THROWN_BYTES = 64 << 10 /* of a body that is of no use: a client that ends soon is let end */
+	THROWN_BYTES = 64 << 10, /* of a body that is of no use: a client that ends soon is let end */
+	CALL_BYTES = 10 << 10	 /* what a request takes beside its head and its answer */
 };
+
+/* Heads and answers of all connections together: beyond it, the one that has the most of them ends. */
+#define HELD_BYTES ((uint64_t)128 << 20)
 
 struct call {
 	struct http2 *h;
@@ -57,17 +63,22 @@ struct call {
 	size_t n_thrown;     /* of the body, since it is hopeless: requests__is_hopeless() */
 	struct buf held;     /* of the body: not taken yet, while a lane writes */
 	size_t n_sent;	     /* of the response's body */
+	uint64_t n_held;     /* what it has in memory: CALL_BYTES, head and answer */
 	int64_t deadline_ns; /* INT64_MAX: its handler's budget has one */
 };
 
 struct http2 {
 	struct http2_desk *desk;
+	struct http2 *prev, *next; /* at the desk */
 	struct stream *stream;
 	struct access_peer peer;
 	void *owner;
 	nghttp2_session *session;
 	struct call *calls;
-	struct buf out; /* [out_at, n) is to be written */
+	uint32_t n_calls;
+	uint64_t n_held;  /* by them */
+	bool is_given_up; /* its calls are gone, and nothing more goes to nghttp2 */
+	struct buf out;	  /* [out_at, n) is to be written */
 	size_t out_at;
 	int64_t idle_ns;  /* since when nothing was asked */
 	int64_t stuck_ns; /* since when the client takes nothing; 0: it does */
@@ -133,6 +144,14 @@ static struct exchange *take_done(struct http2_desk *d)
  * Calls
  */
 
+/* So much more of it is in memory. */
+static void add_held(struct call *c, uint64_t n)
+{
+	c->n_held += n;
+	c->h->n_held += n;
+	c->h->desk->n_held += n;
+}
+
 static struct call *call_new(struct http2 *h, int32_t id)
 {
 	struct call *c = NEW(struct call);
@@ -151,6 +170,8 @@ static struct call *call_new(struct http2 *h, int32_t id)
 	if (c->next)
 		c->next->prev = c;
 	h->calls = c;
+	h->n_calls++;
+	add_held(c, CALL_BYTES);
 	return c;
 }
 
@@ -164,6 +185,9 @@ static void call_free(struct call *c)
 		h->calls = c->next;
 	if (c->next)
 		c->next->prev = c->prev;
+	h->n_calls--;
+	h->n_held -= c->n_held;
+	h->desk->n_held -= c->n_held;
 	/* A lane has it: it comes to the desk, and nobody waits for it there. */
 	if (c->in_lane) {
 		atomic_store(&c->x->budget.cancelled, 1);
@@ -257,6 +281,7 @@ static void answer(struct call *c)
 	c->deadline_ns = now_ns() + exchange__answer_ns(x);
 	c->is_complete = true;
 	exchange__finish(x);
+	add_held(c, x->response.body.n + x->response.headers.n + x->trailers.n);
 	snprintf(status, sizeof(status), "%d", x->response.status);
 	snprintf(length, sizeof(length), "%zu", x->response.body.n);
 	fields[n++] = field(":status", status);
@@ -321,9 +346,14 @@ static void speak(struct call *c)
 /* The body is there, or what is wrong with it is known. */
 static void complete(struct call *c)
 {
+	struct http2_desk *d = c->h->desk;
+	int64_t began = now_ns();
+
 	c->is_complete = true;
 	c->deadline_ns = INT64_MAX;
-	c->in_lane = requests__complete(c->h->desk->requests, c->x);
+	c->x->is_late = d->quick_ns > QUICK_NS;
+	c->in_lane = requests__complete(d->requests, c->x);
+	d->quick_ns += now_ns() - began;
 	if (!c->in_lane)
 		answer(c);
 }
@@ -383,6 +413,7 @@ void http2_desk__take(struct http2_desk *d, void (*ran)(void *owner))
 {
 	struct exchange *x, *next;
 
+	d->quick_ns = 0;
 	for (x = take_done(d); x; x = next) {
 		struct call *c = x->stream;
 		void *owner;
@@ -503,9 +534,11 @@ static int on_header(nghttp2_session *session, const nghttp2_frame *frame, const
 	c->head_bytes += n_name + n_value + 32;
 	if (c->head_bytes > EXCHANGE_HEAD_BYTES)
 		c->x->fault = "more than 64 KiB of headers";
-	if (!c->x->fault)
-		take_field(c, (struct dcm_str){ (const char *)name, (uint32_t)n_name },
-			   (struct dcm_str){ (const char *)value, (uint32_t)n_value });
+	if (c->x->fault)
+		return 0;
+	add_held(c, n_name + n_value);
+	take_field(c, (struct dcm_str){ (const char *)name, (uint32_t)n_name },
+		   (struct dcm_str){ (const char *)value, (uint32_t)n_value });
 	return 0;
 }
 
@@ -574,7 +607,8 @@ static bool brings_nothing(const nghttp2_frame *f)
 	case NGHTTP2_PRIORITY:
 		return true;
 	case NGHTTP2_DATA:
-		return f->hd.length == 0 && !(f->hd.flags & NGHTTP2_FLAG_END_STREAM);
+		/* With padding, which counts as its length, or without. */
+		return f->hd.length <= f->data.padlen && !(f->hd.flags & NGHTTP2_FLAG_END_STREAM);
 	default:
 		return false;
 	}
@@ -591,15 +625,21 @@ static bool is_flood(struct http2 *h)
 	return h->empty_frames > EMPTY_FRAMES;
 }
 
+/* One more frame that brings nothing. */
+static int stop_flood(struct http2 *h)
+{
+	if (!is_flood(h))
+		return 0;
+	stats__counter_add(h->desk->requests->n_refused, 1);
+	return nghttp2_session_terminate_session(h->session, NGHTTP2_ENHANCE_YOUR_CALM);
+}
+
 static int on_frame(nghttp2_session *session, const nghttp2_frame *frame, void *ctx)
 {
-	struct http2 *h = ctx;
 	struct call *c;
 
-	if (brings_nothing(frame) && is_flood(h)) {
-		stats__counter_add(h->desk->requests->n_refused, 1);
-		return nghttp2_session_terminate_session(session, NGHTTP2_ENHANCE_YOUR_CALM);
-	}
+	if (brings_nothing(frame))
+		return stop_flood(ctx);
 	if (frame->hd.type != NGHTTP2_HEADERS && frame->hd.type != NGHTTP2_DATA)
 		return 0;
 	c = call_of(session, frame->hd.stream_id);
@@ -637,12 +677,16 @@ static int on_data(nghttp2_session *session, uint8_t flags, int32_t id, const ui
 	return c->held.error ? NGHTTP2_ERR_CALLBACK_FAILURE : 0;
 }
 
-/* 8.1: whose answer is whole, and who still sends, is asked to stop. */
+/*
+ * 8.1: whose answer is whole, and who still sends, is asked to stop. Resets of what was wrong with a stream count as
+ * those of the client do, who makes them (CVE-2025-8671).
+ */
 static int on_sent(nghttp2_session *session, const nghttp2_frame *frame, void *ctx)
 {
 	struct call *c;
 
-	(void)ctx;
+	if (frame->hd.type == NGHTTP2_RST_STREAM && frame->rst_stream.error_code != NGHTTP2_NO_ERROR)
+		return stop_flood(ctx);
 	if (!(frame->hd.flags & NGHTTP2_FLAG_END_STREAM) ||
 	    (frame->hd.type != NGHTTP2_HEADERS && frame->hd.type != NGHTTP2_DATA))
 		return 0;
@@ -705,6 +749,10 @@ struct http2 *http2__new(struct http2_desk *d, struct stream *stream,
 	if (!h)
 		return NULL;
 	h->desk = d;
+	h->next = d->first;
+	if (h->next)
+		h->next->prev = h;
+	d->first = h;
 	h->stream = stream;
 	h->peer = *peer;
 	h->owner = owner;
@@ -724,6 +772,12 @@ void http2__free(struct http2 *h)
 {
 	if (!h)
 		return;
+	if (h->prev)
+		h->prev->next = h->next;
+	else
+		h->desk->first = h->next;
+	if (h->next)
+		h->next->prev = h->prev;
 	while (h->calls)
 		call_free(h->calls);
 	nghttp2_session_del(h->session);
@@ -785,18 +839,65 @@ static int write_all(struct http2 *h)
 	return 0;
 }
 
+/*
+ * Windows of the client's own making, and heads that are a byte for what was said before, let a few
+ * kilobytes hold megabytes. A connection with one request may: HTTP/1 has no more. So whoever makes
+ * many connections of it has the largest, and who asks as others do is left alone.
+ */
+static struct http2 *find_largest(const struct http2_desk *d)
+{
+	struct http2 *largest = NULL;
+
+	for (struct http2 *h = d->first; h; h = h->next)
+		if (h->n_calls > 1 && (!largest || h->n_held > largest->n_held))
+			largest = h;
+	return largest;
+}
+
+/* Not within a callback of nghttp2. Its owner hears of it by the next http2__run() or http2__tick(). */
+static void relieve(struct http2_desk *d)
+{
+	struct http2 *h;
+
+	while (d->n_held > HELD_BYTES && (h = find_largest(d))) {
+		stats__counter_add(d->requests->n_refused, 1);
+		nghttp2_session_terminate_session(h->session, NGHTTP2_ENHANCE_YOUR_CALM);
+		write_all(h);
+		h->is_given_up = true;
+		while (h->calls)
+			call_free(h->calls);
+	}
+}
+
 static bool may_read(const struct http2 *h)
 {
 	return nghttp2_session_want_read(h->session) &&
 	       nghttp2_session_get_outbound_queue_size(h->session) < OUT_FRAMES;
 }
 
-int http2__run(struct http2 *h, uint32_t *ret_events)
+static int read_some(struct http2 *h)
 {
 	int r = 0;
 
-	for (int i = 0; i < READS_A_RUN && r == 0 && may_read(h); i++)
+	for (int i = 0; i < READS_A_RUN && r == 0 && may_read(h); i++) {
 		r = read_once(h);
+		relieve(h->desk);
+		if (h->is_given_up)
+			return -ENOBUFS;
+	}
+	return r;
+}
+
+int http2__run(struct http2 *h, uint32_t *ret_events)
+{
+	int r;
+
+	relieve(h->desk);
+	if (h->is_given_up)
+		return -ENOBUFS;
+	r = read_some(h);
+	if (h->is_given_up)
+		return r;
 	if (r < 0 && r != -EAGAIN) {
 		/* What it had to say about that. */
 		write_all(h);
@@ -821,6 +922,8 @@ int http2__tick(struct http2 *h, int64_t now)
 	struct call *next;
 	int due = 0;
 
+	if (h->is_given_up)
+		return -ENOBUFS;
 	if (h->stuck_ns && now - h->stuck_ns > STUCK_S * SECOND) {
 		stats__counter_add(h->desk->n_timeouts, 1);
 		return -ETIMEDOUT;

@@ -7,6 +7,8 @@
  * place. A call that is a stream is answered here, message by message (talk.h). Frames that bring nothing (resets, pings, settings, priorities, empty data) are counted: more
  * than some hundred a second end it, as do requests whose heads do not come to an end in time. A client
  * that resets a request, or goes away, cancels its budget.
+ * What heads and answers of all connections hold together is bounded, too: beyond 128 MiB the one that has the most of
+ * several ends (ENHANCE_YOUR_CALM).
  *
  * One thread, with its loop, but where said otherwise.
  */
@@ -26,6 +28,9 @@ struct http2_desk {
 	struct requests *requests;
 	struct loop *loop;
 	struct stats_metric *n_timeouts;
+	struct http2 *first; /* of all connections */
+	int64_t quick_ns;    /* that handlers have taken in this turn of the loop */
+	uint64_t n_held;     /* by their requests: heads, and answers that have not left */
 	pthread_mutex_t lock;
 	struct exchange *done; /* with the lock, by `next` */
 };
@@ -37,7 +42,7 @@ void http2_desk__init(struct http2_desk *d, struct requests *requests, struct lo
 /* Lanes have handed everything back; what is here is freed. */
 void http2_desk__fini(struct http2_desk *d);
 /*
- * Answers what has come back. `ran` is called for each connection that has something to send: its
+ * At the end of each turn of the loop. Answers what has come back. `ran` is called for each connection that has something to send: its
  * http2__run() is due. What nobody waits for any more is freed.
  */
 void http2_desk__take(struct http2_desk *d, void (*ran)(void *owner));

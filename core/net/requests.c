@@ -8,6 +8,7 @@
 
 #include <errno.h>
 #include <inttypes.h>
+#include <string.h>
 
 #include "core/base/clock.h"
 #include "core/base/str.h"
@@ -264,10 +265,20 @@ static bool begin_talk(struct requests *r, struct exchange *x)
 	return false;
 }
 
+/* What is wrong with a call's head is said as gRPC says it, as far as that is known by then. */
+static bool read_head(struct exchange *x, struct dcm_str method)
+{
+	if (exchange__read_head(x, method))
+		return true;
+	if (x->carrier->answers_early)
+		x->grpc = grpc__form(&x->request);
+	return false;
+}
+
 bool requests__head(struct requests *r, struct exchange *x, const struct access_peer *peer,
 		    struct dcm_str method)
 {
-	if (exchange__read_head(x, method) && cut_base(r, x) &&
+	if (read_head(x, method) && cut_base(r, x) &&
 	    !cors__answers(r->o->rules, r->routes, &x->request, &x->response) && take_form(x) &&
 	    access__check(r->o->rules, peer, &x->request, &x->response) && begin_talk(r, x) &&
 	    admit_body(r, x)) {
@@ -375,6 +386,17 @@ static void refuse_turn(struct requests *r, struct exchange *x)
 				       r->o->max_waiting);
 }
 
+/*
+ * Whether its handler runs on the carrier's thread. A thousand that are quick are not, together: when
+ * these had their time, lanes take the others. Who asks whether Decima lives is answered all the same.
+ */
+static bool runs_at_once(const struct exchange *x, const struct http_route *route)
+{
+	bool is_page = route && strcmp(route->pattern, "/") == 0;
+
+	return !route || (route->quick && (!x->is_late || (route->role == HTTP_ROLE_NONE && !is_page)));
+}
+
 bool requests__complete(struct requests *r, struct exchange *x)
 {
 	const struct http_route *route = http_routes__find(r->routes, x->request.method, x->request.path);
@@ -385,7 +407,7 @@ bool requests__complete(struct requests *r, struct exchange *x)
 	x->response.body.limit = r->o->request_max_bytes;
 	if (x->body.error)
 		refuse_body(x, route);
-	else if (!route || route->quick)
+	else if (runs_at_once(x, route))
 		run_handler(r, x);
 	else if (lanes__give(r->lanes, lane_of(x, route), x))
 		return true;

@@ -468,6 +468,48 @@ static void test_rapid_reset(void **state)
 	listening_wait(&served.n_waiting, 0);
 }
 
+/* What does nothing costs the same where padding makes it look like something. */
+static void test_padding_alone(void **state)
+{
+	static const uint8_t padded[] = { 5, 0, 0, 0, 0, 0 };
+	struct buf b = { 0 };
+	int fd = begin();
+
+	(void)state;
+	ask(fd, 1, "POST", "/echo", false);
+	for (int i = 0; i < 3000; i++)
+		put_frame(&b, DATA, 8, 1, padded, sizeof(padded));
+	send_all(fd, &b);
+	assert_goodbye(fd, ENHANCE_YOUR_CALM);
+}
+
+/* CVE-2025-8671: requests that have the server reset them, by a window beyond the largest; no more at once than there may be. */
+static void test_made_resets(void **state)
+{
+	enum { AT_ONCE = 50, TIMES = 60 };
+	int fd = begin();
+	struct frame f = { 0 };
+	uint32_t id = 1;
+
+	(void)state;
+	for (int i = 0; i < TIMES && f.type != GOAWAY; i++) {
+		struct buf b = { 0 }, head = { 0 };
+
+		put_request(&head, "POST", "/echo");
+		for (int k = 0; k < AT_ONCE; k++, id += 2) {
+			put_frame(&b, HEADERS, END_HEADERS, id, head.data, head.n);
+			put_frame(&b, WINDOW_UPDATE, 0, id, "\x7f\xff\xff\xff", 4);
+		}
+		buf__fini(&head);
+		send_all(fd, &b);
+		for (int n = 0; n < AT_ONCE && f.type != GOAWAY; n += f.type == RST_STREAM)
+			assert_true(next_frame(fd, &f));
+	}
+	assert_int_equal(f.type, GOAWAY);
+	assert_int_equal(number_at(&f, 4), ENHANCE_YOUR_CALM);
+	close(fd);
+}
+
 static void test_heads(void **state)
 {
 	char value[1000];
@@ -787,6 +829,8 @@ int main(void)
 		cmocka_unit_test(test_file),
 		cmocka_unit_test(test_floods),
 		cmocka_unit_test(test_rapid_reset),
+		cmocka_unit_test(test_padding_alone),
+		cmocka_unit_test(test_made_resets),
 		cmocka_unit_test(test_heads),
 		cmocka_unit_test(test_numbers),
 		cmocka_unit_test(test_slow),
