@@ -235,6 +235,26 @@ void builder__set_source(struct dcm_builder *b, struct dcm_hash source, uint64_t
 }
 
 /* -------------------------------------------------------------------------------------------------
+ * Keeping what was added for profiles that come later
+ */
+
+void builder__view(struct dcm_builder *b, struct dcm_batch *ret)
+{
+	builder__end_profile(b);
+	*ret = (struct dcm_batch){ .size = sizeof(*ret), .id = b->next_id };
+	tables__show(&b->t, ret);
+}
+
+void builder__drop_profiles(struct dcm_builder *b)
+{
+	struct tables *t = &b->t;
+
+	t->profiles.n = t->types.n = t->row_stacks.n = t->row_labels.n = t->values.n = 0;
+	hindex__clear(&b->indexes[IX_TYPES]);
+	b->n_types = 0;
+}
+
+/* -------------------------------------------------------------------------------------------------
  * Sealing
  */
 

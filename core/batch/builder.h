@@ -117,6 +117,13 @@ int builder__error(const struct dcm_builder *b);
 void builder__fail(struct dcm_builder *b, int code, const char *fmt, ...)
 	__attribute__((format(printf, 3, 4)));
 
+/*
+ * For who keeps a builder's entries for profiles that come later. What stands in it, until the next add; nothing has
+ * hashes. And: its profiles with their types and rows go; all else keeps its id.
+ */
+void builder__view(struct dcm_builder *b, struct dcm_batch *ret);
+void builder__drop_profiles(struct dcm_builder *b);
+
 /* Memory that the builder holds, in bytes: what max_bytes bounds. */
 uint64_t builder__bytes(const struct dcm_builder *b);
 

@@ -16,6 +16,7 @@
 #include "core/base/cleanup.h"
 #include "core/base/hash.h"
 #include "core/base/mem.h"
+#include "core/base/vec.h"
 #include "core/batch/tables.h"
 
 enum tag { TAG_MAPPING = 1, TAG_FUNCTION, TAG_LOCATION, TAG_STACK, TAG_SERIES };
@@ -110,9 +111,9 @@ static bool is_named_later(const struct dcm_batch *b, const struct dcm_location 
 }
 
 /* What the hashing of many locations shares. */
-struct scratch {
-	struct dcm_hash *mappings;  /* [n_mappings] */
-	struct dcm_hash *functions; /* [n_functions] */
+struct identity {
+	VEC(struct dcm_hash) mappings; /* as many as were seen */
+	VEC(struct dcm_hash) functions;
 	union {
 		struct location_bytes location;
 		struct stack_bytes stack;
@@ -122,31 +123,43 @@ struct scratch {
 _Static_assert(LOCATION_MAX_LINES * sizeof(struct line_bytes) <= STACK_MAX_DEPTH * sizeof(struct dcm_hash),
 	       "the lines of a location have room in the scratch");
 
-static void scratch__free(struct scratch *s)
+struct identity *identity__new(void)
 {
-	free(s->mappings);
-	free(s->functions);
-	free(s);
-}
-DEFINE_CLEANUP(struct scratch *, scratch__free);
-
-static struct scratch *scratch__new(const struct dcm_batch *b)
-{
-	CLEANUP(scratch__freep) struct scratch *s = NEW(struct scratch);
-	if (!s)
-		return NULL;
-	s->mappings = mem__resize(NULL, b->n_mappings, sizeof(*s->mappings));
-	s->functions = mem__resize(NULL, b->n_functions, sizeof(*s->functions));
-	if (!s->mappings || !s->functions)
-		return NULL;
-	for (uint32_t i = 0; i < b->n_mappings; i++)
-		s->mappings[i] = mapping_hash(b, &b->mappings[i]);
-	for (uint32_t i = 0; i < b->n_functions; i++)
-		s->functions[i] = function_hash(b, &b->functions[i]);
-	return take_ptr(s);
+	return NEW(struct identity);
 }
 
-static struct dcm_hash location_hash(const struct dcm_batch *b, struct scratch *s,
+void identity__free(struct identity *i)
+{
+	if (!i)
+		return;
+	vec__fini(&i->mappings);
+	vec__fini(&i->functions);
+	free(i);
+}
+
+static bool hash_new_mappings(struct identity *i, const struct dcm_batch *b)
+{
+	if (!vec__reserve(&i->mappings, b->n_mappings - i->mappings.n))
+		return false;
+	while (i->mappings.n < b->n_mappings) {
+		i->mappings.v[i->mappings.n] = mapping_hash(b, &b->mappings[i->mappings.n]);
+		i->mappings.n++;
+	}
+	return true;
+}
+
+static bool hash_new_functions(struct identity *i, const struct dcm_batch *b)
+{
+	if (!vec__reserve(&i->functions, b->n_functions - i->functions.n))
+		return false;
+	while (i->functions.n < b->n_functions) {
+		i->functions.v[i->functions.n] = function_hash(b, &b->functions[i->functions.n]);
+		i->functions.n++;
+	}
+	return true;
+}
+
+static struct dcm_hash location_hash(const struct dcm_batch *b, struct identity *s,
 				     const struct dcm_location *l)
 {
 	struct location_bytes *bytes = &s->bytes.location;
@@ -158,7 +171,7 @@ static struct dcm_hash location_hash(const struct dcm_batch *b, struct scratch *
 		.n_lines = is_named_later(b, l) ? 0 : l->n_lines,
 	};
 	if (l->mapping != DCM_NONE)
-		bytes->mapping = s->mappings[l->mapping];
+		bytes->mapping = s->mappings.v[l->mapping];
 	if (l->process != DCM_NONE) {
 		const struct dcm_process *p = &b->processes[l->process];
 		bytes->has_process = 1;
@@ -170,12 +183,12 @@ static struct dcm_hash location_hash(const struct dcm_batch *b, struct scratch *
 		const struct dcm_line *line = &b->lines[l->line_off + i];
 		bytes->lines[i] = (struct line_bytes){ .line = line->line, .column = line->column };
 		if (line->function != DCM_NONE)
-			bytes->lines[i].function = s->functions[line->function];
+			bytes->lines[i].function = s->functions.v[line->function];
 	}
 	return hash__bytes128(bytes, sizeof(*bytes) + bytes->n_lines * sizeof(bytes->lines[0]));
 }
 
-static struct dcm_hash stack_hash(const struct dcm_batch *b, struct scratch *s,
+static struct dcm_hash stack_hash(const struct dcm_batch *b, struct identity *s,
 				  const struct dcm_hash *locations, struct dcm_span span)
 {
 	struct stack_bytes *bytes = &s->bytes.stack;
@@ -204,17 +217,25 @@ struct dcm_hash identity__series(const struct dcm_batch *b, uint32_t series)
 			      offsetof(struct series_bytes, pairs) + span.n * sizeof(bytes.pairs[0]));
 }
 
+int identity__extend(struct identity *i, const struct dcm_batch *b, struct identity_from from,
+		     struct dcm_hash *locations, struct dcm_hash *stacks, struct dcm_hash *series)
+{
+	if (!hash_new_mappings(i, b) || !hash_new_functions(i, b))
+		return -ENOMEM;
+	for (uint32_t k = from.location; k < b->n_locations; k++)
+		locations[k] = location_hash(b, i, &b->locations[k]);
+	for (uint32_t k = from.stack; k < b->n_stacks; k++)
+		stacks[k] = stack_hash(b, i, locations, b->stacks[k]);
+	for (uint32_t k = from.series; k < b->n_series; k++)
+		series[k] = identity__series(b, k);
+	return 0;
+}
+
 int identity__compute(const struct dcm_batch *b, struct dcm_hash *ret_locations,
 		      struct dcm_hash *ret_stacks, struct dcm_hash *ret_series)
 {
-	CLEANUP(scratch__freep) struct scratch *s = scratch__new(b);
-	if (!s)
-		return -ENOMEM;
-	for (uint32_t i = 0; i < b->n_locations; i++)
-		ret_locations[i] = location_hash(b, s, &b->locations[i]);
-	for (uint32_t i = 0; i < b->n_stacks; i++)
-		ret_stacks[i] = stack_hash(b, s, ret_locations, b->stacks[i]);
-	for (uint32_t i = 0; i < b->n_series; i++)
-		ret_series[i] = identity__series(b, i);
-	return 0;
+	CLEANUP(identity__freep) struct identity *i = identity__new();
+
+	return i ? identity__extend(i, b, (struct identity_from){ 0 }, ret_locations, ret_stacks, ret_series)
+		 : -ENOMEM;
 }

@@ -13,12 +13,29 @@
 
 #include <decima/plugin.h>
 
+#include "core/base/cleanup.h"
+
 /*
  * Hashes of all locations, stacks and series of the batch into [n_locations], [n_stacks] and
  * [n_series]. The batch's own *_hashes are not read. 0 or -ENOMEM.
  */
 int identity__compute(const struct dcm_batch *b, struct dcm_hash *ret_locations,
 		      struct dcm_hash *ret_stacks, struct dcm_hash *ret_series);
+
+/*
+ * The same, a part at a time, of tables that only grow: what belongs to entries before `from` was computed before and
+ * stands in the columns, which hold everything. The hashes of mappings and functions are kept for the next time. -ENOMEM:
+ * it is of no more use. One thread at a time.
+ */
+struct identity;
+struct identity_from {
+	uint32_t location, stack, series;
+};
+struct identity *identity__new(void); /* NULL: no memory */
+void identity__free(struct identity *i);
+DEFINE_CLEANUP(struct identity *, identity__free);
+int identity__extend(struct identity *i, const struct dcm_batch *b, struct identity_from from,
+		     struct dcm_hash *locations, struct dcm_hash *stacks, struct dcm_hash *series);
 
 /*
  * Of one series; for overlays that give series other labels. Its pairs must be sorted by name, at

@@ -8,6 +8,7 @@ core_batch_libbatch_la_SOURCES = \
 	core/batch/check.c core/batch/check.h \
 	core/batch/content.c \
 	core/batch/copy.c core/batch/copy.h \
+	core/batch/excerpt.c core/batch/excerpt.h \
 	core/batch/identity.c core/batch/identity.h \
 	core/batch/limits.h \
 	core/batch/revalue.c core/batch/revalue.h \

@@ -200,7 +200,7 @@ static const char *sniff_named(const char *file, const uint8_t *data, size_t n)
 {
 	size_t some = n < SNIFF_BYTES ? n : SNIFF_BYTES, blanks = 0;
 
-	if (n >= WIRE_MAGIC_BYTES && memcmp(data, WIRE_MAGIC, WIRE_MAGIC_BYTES) == 0)
+	if (n >= WIRE_MAGIC_BYTES && memcmp(data, wire__batch_header.magic, WIRE_MAGIC_BYTES) == 0)
 		return "batch";
 	if (!is_text(data, some))
 		return n > 0 ? "pprof" : NULL;

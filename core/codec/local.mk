@@ -25,8 +25,10 @@ core_codec_libcodec_la_SOURCES = \
 	core/codec/pushed.c core/codec/pushed.h \
 	core/codec/sampled.c core/codec/sampled.h \
 	core/codec/varints.c core/codec/varints.h \
+	core/codec/session.h core/codec/session_decode.c core/codec/session_encode.c \
 	core/codec/speedscope.h core/codec/speedscope_decode.c core/codec/speedscope_encode.c \
 	core/codec/wire.h core/codec/wire_encode.c core/codec/wire_decode.c \
+	core/codec/wire_read.c core/codec/wire_read.h core/codec/wire_write.c core/codec/wire_write.h \
 	core/codec/wire_tables.c core/codec/wire_tables.h
 core_codec_libcodec_la_CFLAGS = $(AM_CFLAGS) $(CONVERSION_CFLAGS) $(JANSSON_CFLAGS) $(ZSTD_CFLAGS) $(LZ4_CFLAGS)
 core_codec_libcodec_la_LIBADD = -lm

@@ -6,6 +6,9 @@
  */
 #include "core/codec/wire_tables.h"
 
+const struct wire_header wire__batch_header = { "DCMB", 1, "batch" };
+const struct wire_header wire__session_header = { "DCMS", 1, "session" };
+
 const struct wire_table wire__mappings = {
 	WIRE_TABLE("mappings", struct dcm_mapping, 6),
 	.columns = { { offsetof(struct dcm_mapping, start), WIRE_U64 },

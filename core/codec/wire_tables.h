@@ -3,20 +3,27 @@
  * core/codec/wire_tables.h - which fields of which table are columns of the wire format, and how
  *
  * One list for both directions: what is written is what is read, in this order. docs/FORMATS.md
- * describes the bytes. Private to wire_encode.c and wire_decode.c.
+ * describes the bytes. Private to the files wire_* and session_*.
  */
 #ifndef DECIMA_CODEC_WIRE_TABLES_H
 #define DECIMA_CODEC_WIRE_TABLES_H
 
 #include <decima/plugin.h>
 
-#define WIRE_MAGIC "DCMB"
 enum {
 	WIRE_MAGIC_BYTES = 4,
-	WIRE_VERSION = 1,
 	WIRE_HEADER_BYTES = 24, /* magic, u16 version, u16 flags, u64 bytes of body, u64 xxh3-64 of it */
 	WIRE_VARINT_MAX_BYTES = 10,
 };
+
+/* How bytes begin. */
+struct wire_header {
+	char magic[WIRE_MAGIC_BYTES];
+	uint16_t version;
+	const char *what; /* for sentences */
+};
+extern const struct wire_header wire__batch_header;   /* wire.h */
+extern const struct wire_header wire__session_header; /* session.h */
 
 enum wire_how {
 	WIRE_U8,  /* uint8_t as one byte */

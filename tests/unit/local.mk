@@ -256,6 +256,11 @@ tests_unit_test_wire_SOURCES = tests/unit/test_wire.c $(RANDOM_BATCH) $(FAILMALL
 tests_unit_test_wire_LDFLAGS = $(AM_LDFLAGS) $(LDFLAGS_FAILMALLOC)
 tests_unit_test_wire_LDADD = $(CODEC_LA) $(UNIT_LIBS)
 
+unit_tests += tests/unit/test_session
+tests_unit_test_session_SOURCES = tests/unit/test_session.c $(RANDOM_BATCH) $(FAILMALLOC)
+tests_unit_test_session_LDFLAGS = $(AM_LDFLAGS) $(LDFLAGS_FAILMALLOC)
+tests_unit_test_session_LDADD = $(CODEC_LA) $(UNIT_LIBS)
+
 unit_tests += tests/unit/test_pushed
 tests_unit_test_pushed_SOURCES = tests/unit/test_pushed.c tests/unit/pb_text.h \
 	$(RANDOM_BATCH) $(FAILMALLOC)
