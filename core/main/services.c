@@ -8,10 +8,14 @@
 #include "config.h"
 
 #include <errno.h>
+#include <string.h>
 
+#include "core/base/buf.h"
+#include "core/base/cleanup.h"
 #include "core/base/error.h"
 #include "core/batch/batch.h"
 #include "core/codec/codec.h"
+#include "core/codec/session.h"
 #include "core/net/http_client.h"
 #include "core/pipeline/labelled.h"
 #include "core/pipeline/rules.h"
@@ -85,6 +89,23 @@ static int decode(void *ctx, const char *format, const uint8_t *data, size_t n,
 	return codec__decode(format, data, n, ret_batch, err);
 }
 
+static int decode_session(const struct services *s, const struct dcm_decode *how, const uint8_t *data,
+			  size_t n, struct dcm_batch **ret_batch, struct dcm_error *err)
+{
+	const struct clock *clock = s->host.clock ? s->host.clock : &clock__system;
+	bool is_kept = false;
+	int r;
+
+	if (!DCM_HAS(how, sessions) || !how->sessions)
+		return error__set(err, -EINVAL, "sessions are read by who keeps them alone");
+	r = sessions__decode((struct sessions *)how->sessions, data, n, clock__mono(clock),
+			     ret_batch, &is_kept, err);
+	if (r == 0 && how->found && DCM_HAS(how->found, is_kept))
+		how->found->is_kept = is_kept;
+	/* As every decoder has it. */
+	return r == -EBADMSG || r == -EPROTONOSUPPORT ? -EINVAL : r;
+}
+
 static int decode_as(void *ctx, const struct dcm_decode *how, const uint8_t *data, size_t n,
 		     struct dcm_batch **ret_batch, struct dcm_error *err)
 {
@@ -99,7 +120,8 @@ static int decode_as(void *ctx, const struct dcm_decode *how, const uint8_t *dat
 	struct decode_measure m;
 	int r;
 
-	(void)ctx;
+	if (how->format && strcmp(how->format, "session") == 0)
+		return decode_session(ctx, how, data, n, ret_batch, err);
 	o.notes = &notes;
 	if (DCM_HAS(how, duration_ns)) {
 		m = (struct decode_measure){ how->measure, how->scale > 0 ? how->scale : 1,
@@ -116,6 +138,53 @@ static int decode_as(void *ctx, const struct dcm_decode *how, const uint8_t *dat
 		how->found->refusal = notes.refusal;
 	}
 	return r;
+}
+
+/* ---- sessions: what plugins know as struct dcm_session and dcm_sessions is the codec's ---- */
+
+static int session_new(void *ctx, struct dcm_session **ret, struct dcm_error *err)
+{
+	(void)ctx;
+	*ret = (struct dcm_session *)session__new();
+	return *ret ? 0 : error__nomem(err);
+}
+
+static void session_free(struct dcm_session *session)
+{
+	session__free((struct session *)session);
+}
+
+static void session_anew(struct dcm_session *session)
+{
+	session__anew((struct session *)session);
+}
+
+static int session_encode(struct dcm_session *session, const struct dcm_batch *batch,
+			  uint8_t **ret_data, size_t *ret_n, struct dcm_error *err)
+{
+	CLEANUP(buf__fini) struct buf out = { 0 };
+	int r = session__encode((struct session *)session, batch, &out, err);
+
+	if (r == 0)
+		*ret_data = buf__take(&out, ret_n);
+	return r;
+}
+
+static int sessions_new(void *ctx, uint64_t max_bytes, struct dcm_sessions **ret, struct dcm_error *err)
+{
+	(void)ctx;
+	*ret = (struct dcm_sessions *)sessions__new(max_bytes);
+	return *ret ? 0 : error__nomem(err);
+}
+
+static void sessions_free(struct dcm_sessions *sessions)
+{
+	sessions__free((struct sessions *)sessions);
+}
+
+static void sessions_stat(struct dcm_sessions *sessions, uint32_t *ret_n, uint64_t *ret_bytes)
+{
+	sessions__stat((struct sessions *)sessions, ret_n, ret_bytes);
 }
 
 /* ---- rules: what plugins know as struct dcm_rules is the pipeline's struct rules ---- */
@@ -292,6 +361,13 @@ void services__init(struct services *s)
 	s->host.labelled = labelled;
 	s->host.debuginfo = debuginfo;
 	s->host.debuginfo_wanted = debuginfo_wanted;
+	s->host.session_new = session_new;
+	s->host.session_free = session_free;
+	s->host.session_anew = session_anew;
+	s->host.session_encode = session_encode;
+	s->host.sessions_new = sessions_new;
+	s->host.sessions_free = sessions_free;
+	s->host.sessions_stat = sessions_stat;
 	s->host.http_get = http_get;
 	s->host.http_client_new = http_client_new;
 	s->host.http_client_free = http_pool__client_free;

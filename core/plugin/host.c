@@ -440,6 +440,23 @@ static int host_rules_new(const struct dcm_host *host, const struct dcm_relabel_
 			    : no_service(host, err, "relabelling");
 }
 
+static int host_session_new(const struct dcm_host *host, struct dcm_session **ret, struct dcm_error *err)
+{
+	const struct host_services *s = mine(host)->services;
+
+	return s->session_new ? s->session_new(s->ctx, ret, err)
+			      : no_service(host, err, "encoder of sessions");
+}
+
+static int host_sessions_new(const struct dcm_host *host, uint64_t max_bytes,
+			     struct dcm_sessions **ret, struct dcm_error *err)
+{
+	const struct host_services *s = mine(host)->services;
+
+	return s->sessions_new ? s->sessions_new(s->ctx, max_bytes, ret, err)
+			       : no_service(host, err, "decoder of sessions");
+}
+
 static int host_data_dir_make(const struct dcm_host *host, struct dcm_error *err)
 {
 	int r;
@@ -624,6 +641,8 @@ static const struct dcm_host functions = {
 	.labelled = host_labelled,
 	.debuginfo = host_debuginfo,
 	.debuginfo_wanted = host_debuginfo_wanted,
+	.session_new = host_session_new,
+	.sessions_new = host_sessions_new,
 };
 
 static bool is_name(const char *s)
@@ -697,6 +716,11 @@ int host__new(const char *instance, const struct host_services *services, struct
 	take_http(h);
 	h->pub.rules_free = services->rules_free;
 	h->pub.rules_run = services->rules_run;
+	h->pub.session_free = services->session_free;
+	h->pub.session_anew = services->session_anew;
+	h->pub.session_encode = services->session_encode;
+	h->pub.sessions_free = services->sessions_free;
+	h->pub.sessions_stat = services->sessions_stat;
 	h->pub.reply_put = services->reply_put;
 	h->pub.reply_header = services->reply_header;
 	h->pub.reply_problem = services->reply_problem;

@@ -58,6 +58,16 @@ struct host_services {
 	int (*debuginfo)(void *ctx, const struct dcm_debuginfo *wish, int *ret_fd,
 			 uint64_t *ret_bytes, struct dcm_error *err);
 	void (*debuginfo_wanted)(void *ctx, bool wanted);
+	/* What these make the plugin frees and uses without `ctx`. Any may be NULL where the first two are. */
+	int (*session_new)(void *ctx, struct dcm_session **ret, struct dcm_error *err);
+	int (*sessions_new)(void *ctx, uint64_t max_bytes, struct dcm_sessions **ret,
+			    struct dcm_error *err);
+	void (*session_free)(struct dcm_session *session);
+	void (*session_anew)(struct dcm_session *session);
+	int (*session_encode)(struct dcm_session *session, const struct dcm_batch *batch,
+			      uint8_t **ret_data, size_t *ret_n, struct dcm_error *err);
+	void (*sessions_free)(struct dcm_sessions *sessions);
+	void (*sessions_stat)(struct dcm_sessions *sessions, uint32_t *ret_n, uint64_t *ret_bytes);
 	int (*http_get)(void *ctx, const struct dcm_http_request *request,
 			struct dcm_http_answer *ret, struct dcm_error *err);
 	/* The others of a client have no `ctx`, because the plugin calls them as they are. */

@@ -56,6 +56,8 @@
  *   1.20 output: pass_over()
  *   1.21 dcm_request.labels; host: labelled()
  *   1.22 dcm_http_call.file; host: debuginfo(), debuginfo_wanted()
+ *   1.22 host: session_new, session_free, session_anew, session_encode, sessions_new, sessions_free,
+ *        sessions_stat; dcm_decode.sessions, dcm_found.is_kept
  */
 #ifndef DECIMA_PLUGIN_H
 #define DECIMA_PLUGIN_H
@@ -184,7 +186,15 @@ struct dcm_found {
 	const char *old_version; /* of the format, where it is an old one that was told by the bytes; static; else NULL */
 	uint64_t n_refused;	  /* profiles that were left out */
 	struct dcm_error refusal; /* why the first was */
+	bool is_kept; /* (1.22) of "session": the next message of it can be read; else batches should come on their own for a while */
 };
+
+/*
+ * (1.22) Batches to one receiver in which nothing is said twice, and what a receiver keeps of those that come to it:
+ * docs/FORMATS.md, format `session`.
+ */
+struct dcm_session;
+struct dcm_sessions;
 
 /* How bytes are decoded: host->decode_as(). What is zero is found out from them. */
 struct dcm_decode {
@@ -205,7 +215,8 @@ struct dcm_decode {
 	 */
 	struct dcm_str measure;
 	int64_t scale, period, duration_ns;
-	struct dcm_found *found; /* (1.16) filled in on success; may be NULL */
+	struct dcm_found *found;       /* (1.16) filled in on success; may be NULL */
+	struct dcm_sessions *sessions; /* (1.22) of format "session", which needs it */
 };
 
 /* A profile's new values: host->revalued(). */
@@ -512,6 +523,27 @@ struct dcm_host {
 	 * can be opened by its path. In open(); once more, with false, in stop().
 	 */
 	void (*debuginfo_wanted)(const struct dcm_host *host, bool wanted);
+
+	/* --- sessions with another Decima (1.22) --- */
+	/*
+	 * The sender's side, for one thread at a time. A message (the caller frees it) holds when the receiver has taken
+	 * all before it since session_anew(), after which the next depends on none: whoever does not know whether one was
+	 * taken begins anew. -E2BIG: the batch is too large for a session, -ENOMEM; after an error the next one begins anew.
+	 */
+	int (*session_new)(const struct dcm_host *host, struct dcm_session **ret, struct dcm_error *err);
+	void (*session_free)(struct dcm_session *session); /* NULL is fine */
+	void (*session_anew)(struct dcm_session *session);
+	int (*session_encode)(struct dcm_session *session, const struct dcm_batch *batch,
+			      uint8_t **ret_data, size_t *ret_n, struct dcm_error *err);
+	/*
+	 * The receiver's: keeps so many bytes at most, of all senders; any thread. decode_as() reads messages with it, format
+	 * "session": -ESTALE is for one that does not follow on what is known here, whose sender has to begin anew.
+	 */
+	int (*sessions_new)(const struct dcm_host *host, uint64_t max_bytes,
+			    struct dcm_sessions **ret, struct dcm_error *err);
+	void (*sessions_free)(struct dcm_sessions *sessions); /* NULL is fine */
+	/* How many are kept, and the memory that they take. */
+	void (*sessions_stat)(struct dcm_sessions *sessions, uint32_t *ret_n, uint64_t *ret_bytes);
 };
 
 /* -------------------------------------------------------------------------------------------------

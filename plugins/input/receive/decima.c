@@ -3,23 +3,81 @@
  * plugins/input/receive/decima.c - decima.v1.Ingest/Write: batches of another Decima, as they are
  *
  * A batch has an id of its own, by which the stores know one that comes again. By gRPC, or as a plain
- * request with the same body.
+ * request with the same body: a batch on its own, or the next message of a session. The answer to that is a message whose
+ * field 1 says that the session can go on.
  */
 #include "plugins/input/receive/decima.h"
 
-static void answer(void *ctx, const struct dcm_request *q, struct dcm_reply *reply)
-{
-	struct dcm_decode how = { .format = "batch" };
+#include <string.h>
 
-	desk__take_message(ctx, "decima", &how, q, reply);
+static bool is_message(const struct dcm_request *q)
+{
+	return q->n_body >= 4 && memcmp(q->body, "DCMS", 4) == 0;
 }
 
-int decima__serve(struct desk *d, struct dcm_error *err)
+static void show(const struct decima_door *door)
 {
+	const struct dcm_host *host = door->desk->host;
+	uint64_t bytes;
+	uint32_t n;
+
+	host->sessions_stat(door->sessions, &n, &bytes);
+	host->metric_set(door->kept, n);
+	host->metric_set(door->bytes, (double)bytes);
+}
+
+static void take_of_session(struct decima_door *door, const struct dcm_request *q, struct dcm_reply *reply)
+{
+	static const uint8_t goes_on[] = { 1 << 3, 1 };
+	const struct dcm_host *host = door->desk->host;
+	struct dcm_found found = { .size = sizeof(found) };
+	struct dcm_decode how = { .format = "session", .sessions = door->sessions, .found = &found };
+	bool is_taken = desk__take_message(door->desk, "decima", &how, q, reply);
+
+	if (is_taken && found.is_kept)
+		host->reply_put(reply, 200, "application/proto", goes_on, sizeof(goes_on));
+	else if (is_taken)
+		host->metric_add(door->unkept, 1);
+	show(door);
+}
+
+static void answer(void *ctx, const struct dcm_request *q, struct dcm_reply *reply)
+{
+	struct decima_door *door = ctx;
+	struct dcm_decode how = { .format = "batch" };
+
+	if (is_message(q))
+		take_of_session(door, q, reply);
+	else
+		desk__take_message(door->desk, "decima", &how, q, reply);
+}
+
+int decima__serve(struct decima_door *door, struct desk *d, struct dcm_error *err)
+{
+	const struct dcm_host *host = d->host;
+	int r = host->sessions_new(host, (uint64_t)d->options->max_sessions_bytes, &door->sessions, err);
+
+	if (r < 0)
+		return r;
+	door->desk = d;
+	door->unkept = host->metric(
+		host, DCM_COUNTER,
+		"receive_sessions_unkept_total", "Messages of sessions that were taken and could not be kept, for want of room (max_sessions).");
+	door->kept = host->metric(host, DCM_GAUGE_METRIC, "receive_sessions",
+				  "Sessions of other Decimas that are kept.");
+	door->bytes = host->metric(host, DCM_GAUGE_METRIC, "receive_sessions_bytes",
+				   "Memory that they take.");
 	return desk__serve(d,
 			   (struct dcm_endpoint){ .path = "/decima.v1.Ingest/Write",
 						  .doc = "takes a batch of another Decima",
 						  .answer = answer,
+						  .ctx = door,
 						  .grpc = 1 },
 			   err);
+}
+
+void decima__close(struct decima_door *door)
+{
+	if (door->sessions)
+		door->desk->host->sessions_free(door->sessions);
 }

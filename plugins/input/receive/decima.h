@@ -7,7 +7,16 @@
 
 #include "plugins/input/receive/desk.h"
 
-/* Offers the method. The desk outlives it. */
-int decima__serve(struct desk *d, struct dcm_error *err);
+/* Fields are private. */
+struct decima_door {
+	struct desk *desk;
+	struct dcm_sessions *sessions;
+	struct dcm_metric *unkept, *kept, *bytes;
+};
+
+/* Offers the method. The desk and the door outlive it. */
+int decima__serve(struct decima_door *door, struct desk *d, struct dcm_error *err);
+/* Once nobody is inside any more; one that was never served, zeroed, too. */
+void decima__close(struct decima_door *door);
 
 #endif

@@ -52,6 +52,9 @@ void desk__init(struct desk *d, const struct dcm_host *host, const struct receiv
 		.bytes = host->metric(
 			host, DCM_COUNTER, "receive_bytes_total",
 			"Bytes of these requests, unpacked where HTTP had packed them."),
+		.unknown = host->metric(
+			host, DCM_COUNTER,
+			"receive_sessions_unknown_total", "Messages of sessions of which nothing is known here, as after a restart: their senders begin anew."),
 		.old = host->metric(
 			host, DCM_COUNTER,
 			"receive_otlp_old_total", "OTLP requests of a version before 1.10, as their bytes told, that were taken."),
@@ -158,7 +161,10 @@ static int wait_for(const struct dcm_host *host, struct waiter *w, const struct 
 
 static void judge_decoding(struct desk_verdict *v, int r)
 {
-	v->status = r == -EINVAL ? 400 : r == -E2BIG ? 413 : 503;
+	v->status = r == -EINVAL   ? 400
+		    : r == -E2BIG  ? 413
+		    : r == -ESTALE ? DESK_SESSION_UNKNOWN
+				   : 503;
 	v->retry_after_s = v->status == 503 ? RETRY_SOON_S : 0;
 }
 
@@ -284,7 +290,10 @@ void desk__take(struct desk *d, struct dcm_decode *how, const uint8_t *data, siz
 	if (ret->status == 200)
 		d->host->metric_add(d->samples, ret->n_rows);
 	else
-		d->host->metric_add(ret->status == LATE ? d->late : d->refused, 1);
+		d->host->metric_add(ret->status == LATE			  ? d->late
+				    : ret->status == DESK_SESSION_UNKNOWN ? d->unknown
+									  : d->refused,
+				    1);
 }
 
 bool desk__tell(const struct desk *d, const struct desk_verdict *v, struct dcm_reply *reply)
@@ -312,7 +321,7 @@ static int64_t sent_at(const struct dcm_request *q)
 	return ms * 1000000;
 }
 
-void desk__take_message(struct desk *d, const char *protocol, struct dcm_decode *how,
+bool desk__take_message(struct desk *d, const char *protocol, struct dcm_decode *how,
 			const struct dcm_request *q, struct dcm_reply *reply)
 {
 	struct sending sending = { .protocol = protocol,
@@ -326,10 +335,12 @@ void desk__take_message(struct desk *d, const char *protocol, struct dcm_decode 
 	sending.node = str__of(v.node);
 	sending.rows = v.n_rows;
 	sending.refusal = v.status == 200 ? NULL : v.error.text;
-	if (d->senders)
+	if (d->senders && v.status != DESK_SESSION_UNKNOWN)
 		senders__note(d->senders, &sending);
-	if (desk__tell(d, &v, reply))
-		d->host->reply_put(reply, 200, "application/proto", "", 0);
+	if (!desk__tell(d, &v, reply))
+		return false;
+	d->host->reply_put(reply, 200, "application/proto", "", 0);
+	return true;
 }
 
 int desk__serve(struct desk *d, struct dcm_endpoint endpoint, struct dcm_error *err)
@@ -339,6 +350,7 @@ int desk__serve(struct desk *d, struct dcm_endpoint endpoint, struct dcm_error *
 	endpoint.method = "POST";
 	endpoint.max_body = (uint64_t)d->options->max_body_bytes;
 	endpoint.max_unpacked = (uint64_t)d->options->max_unpacked_bytes;
-	endpoint.ctx = d;
+	if (!endpoint.ctx)
+		endpoint.ctx = d;
 	return d->host->serve(d->host, &endpoint, err);
 }

@@ -17,7 +17,7 @@ struct desk {
 	const struct dcm_host *host;
 	const struct receive_options *options;
 	struct senders *senders; /* borrowed; NULL: nobody minds who sends */
-	struct dcm_metric *requests, *refused, *late, *samples, *bytes, *old;
+	struct dcm_metric *requests, *refused, *late, *unknown, *samples, *bytes, *old;
 };
 
 /* Metrics; NULL ones are fine. */
@@ -40,16 +40,19 @@ struct desk_verdict {
 void desk__take(struct desk *d, struct dcm_decode *how, const uint8_t *data, size_t n,
 		const struct dcm_request *q, struct desk_verdict *ret);
 
+/* Of a session of which nothing is known here: not the sender's fault, who begins it anew. */
+enum { DESK_SESSION_UNKNOWN = 409 };
+
 /*
  * desk__take() of a method whose request is a message and whose answer is an empty one. Who sent it is noted, as one of that
- * protocol (senders.h).
+ * protocol (senders.h). True: it was taken, and the reply may be replaced.
  */
-void desk__take_message(struct desk *d, const char *protocol, struct dcm_decode *how,
+bool desk__take_message(struct desk *d, const char *protocol, struct dcm_decode *how,
 			const struct dcm_request *q, struct dcm_reply *reply);
 
 /*
  * Offers an endpoint that takes profiles: to who may write, by POST, within the options' limits, with the
- * desk as ctx. The rest is the caller's to fill: path, doc, answer, ...
+ * desk as ctx unless it has another. The rest is the caller's to fill: path, doc, answer, ...
  */
 int desk__serve(struct desk *d, struct dcm_endpoint endpoint, struct dcm_error *err);
 

@@ -88,6 +88,16 @@ static const struct dcm_option rows[] = {
 	  .flags = DCM_OPT_RESTART,
 	  .doc = "Most bytes of one request, unpacked; what is made of them takes up to twice as "
 		 "much more." },
+	{ .name = "max_sessions",
+	  .type = DCM_OPT_SIZE,
+	  .offset = offsetof(struct receive_options, max_sessions_bytes),
+	  .def = "256MiB",
+	  .flags = DCM_OPT_RESTART,
+	  .doc = "Most memory for what the outputs decima of other machines have sent already and "
+		 "need "
+		 "not send again, some 2 to 40 MiB for each. Those for which there is no room send "
+		 "everything each time, which takes ten times the network and three times the CPU; "
+		 "0: all do." },
 };
 
 const struct dcm_table receive_options__table = DCM_TABLE(struct receive_options, rows);

@@ -16,7 +16,7 @@ struct receive_options {
 	bool decima, ingest, pyroscope, parca, otlp;
 	int32_t otlp_old; /* enum receive_old */
 	int32_t answer;	  /* enum receive_answer */
-	int64_t max_body_bytes, max_unpacked_bytes;
+	int64_t max_body_bytes, max_unpacked_bytes, max_sessions_bytes;
 	int64_t silent_after_ns;
 };
 

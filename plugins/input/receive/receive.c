@@ -20,6 +20,7 @@ struct receive {
 	const struct dcm_host *host;
 	struct desk desk;
 	struct senders *senders;
+	struct decima_door decima;
 };
 
 static int receive_open(const struct dcm_host *host, const void *config, void **ret_instance,
@@ -48,7 +49,7 @@ static int receive_start(void *instance, struct dcm_error *err)
 	int e = 0;
 
 	if (o->decima)
-		e = decima__serve(&r->desk, err);
+		e = decima__serve(&r->decima, &r->desk, err);
 	if (e == 0 && o->ingest)
 		e = ingest__serve(&r->desk, err);
 	if (e == 0 && o->pyroscope)
@@ -71,6 +72,7 @@ static void receive_stop(void *instance)
 {
 	struct receive *r = instance;
 
+	decima__close(&r->decima);
 	senders__free(r->senders);
 	free(r);
 }

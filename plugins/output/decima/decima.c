@@ -2,9 +2,12 @@
 /*
  * plugins/output/decima/decima.c - what is collected here goes to another Decima
  *
- * Each batch is a request: the encoding "batch" in gzip, to /decima.v1.Ingest/Write of an input `receive`. The
- * other side says 200 when its stores have it, and knows a batch that comes again by its id, so that one whose
- * answer was lost counts once. What cannot be delivered now stays in the spool.
+ * Each batch is a request: the next message of a session (docs/FORMATS.md) in gzip, to /decima.v1.Ingest/Write of an
+ * input `receive`. The other side says 200 when its stores have it, and knows a batch that comes again by its id, so that
+ * one whose answer was lost counts once. What cannot be delivered now stays in the spool.
+ *
+ * After anything but a yes the session begins anew; at once where the other side says that it knows nothing of it. Where
+ * it has no room for sessions, or is of a version without them, batches go on their own for a while.
  *
  * Threads: write() on the output's writer thread, lifecycle on the control thread.
  */
@@ -16,6 +19,7 @@
 
 #include <decima/plugin.h>
 
+#include "core/base/buf.h"
 #include "core/base/cleanup.h"
 #include "core/base/error.h"
 #include "core/base/mem.h"
@@ -78,8 +82,13 @@ struct decima_output {
 	struct delivery *delivery;
 	struct uploads *uploads; /* NULL: no debuginfo is sent */
 	struct libdeflate_compressor *compressor;
-	struct dcm_metric *delivered, *samples, *bytes, *failures;
+	struct dcm_session *session;
+	bool follows;	       /* the session's next message depends on others */
+	int64_t alone_mono_ns; /* until then batches go on their own */
+	struct dcm_metric *delivered, *samples, *bytes, *failures, *begun;
 };
+
+#define ALONE_NS INT64_C(600000000000)
 
 /* ---- lifecycle ---- */
 
@@ -89,6 +98,7 @@ static void decima_stop(void *instance)
 
 	uploads__free(o->uploads);
 	o->host->http_client_free(o->client);
+	o->host->session_free(o->session);
 	delivery__free(o->delivery);
 	libdeflate_free_compressor(o->compressor);
 	free(o->url);
@@ -110,6 +120,8 @@ static int decima_open(const struct dcm_host *host, const void *config, void **r
 	o->compressor = libdeflate_alloc_compressor(1);
 	r = o->url && o->compressor ? host->http_client_new(host, &o->config->http, &o->client, err)
 				    : error__nomem(err);
+	if (r == 0)
+		r = host->session_new(host, &o->session, err);
 	if (r == 0) {
 		o->delivery = delivery__new(host, o->client);
 		r = o->delivery ? 0 : error__nomem(err);
@@ -129,6 +141,9 @@ static int decima_open(const struct dcm_host *host, const void *config, void **r
 		"Bytes of bodies that were sent, as they were sent, tries in vain too.");
 	o->failures = host->metric(host, DCM_COUNTER, "decima_failures_total",
 				   "Tries that were refused or not answered.");
+	o->begun = host->metric(
+		host, DCM_COUNTER,
+		"decima_sessions_total", "Sessions begun: what the other Decima had was sent again, as after a restart or a failure.");
 	*ret_instance = o;
 	return 0;
 }
@@ -160,8 +175,9 @@ static int pack(struct decima_output *o, const uint8_t *data, size_t n, uint8_t 
 	return *ret_n ? 0 : -EAGAIN;
 }
 
-static int deliver(struct decima_output *o, const struct dcm_batch *batch, int64_t deadline_mono_ns,
-		   struct dcm_error *err)
+/* In gzip. */
+static int post(struct decima_output *o, const uint8_t *data, size_t n, struct buf *ret_answer,
+		int64_t deadline_mono_ns, struct dcm_error *err)
 {
 	char sent[24]; /* by this host's clock: the other side sees how the two differ */
 	const int n_sent = snprintf(sent, sizeof(sent), "%lld",
@@ -171,20 +187,99 @@ static int deliver(struct decima_output *o, const struct dcm_batch *batch, int64
 		{ { "content-encoding", 16 }, { "gzip", 4 } },
 		{ { "decima-sent", 11 }, { sent, (uint32_t)n_sent } },
 	};
-	CLEANUP(mem__freep) uint8_t *data = NULL;
 	CLEANUP(mem__freep) uint8_t *packed = NULL;
-	struct delivery_request request = { .url = o->url, .headers = headers, .n_headers = 3 };
+	struct delivery_request request = {
+		.url = o->url, .headers = headers, .n_headers = 3, .ret_body = ret_answer
+	};
+	int r = pack(o, data, n, &packed, &request.n);
+
+	if (r < 0)
+		return r;
+	o->host->metric_add(o->bytes, request.n);
+	request.data = packed;
+	return delivery__send(o->delivery, &request, deadline_mono_ns, err);
+}
+
+/* As it is: it depends on nothing. */
+static int deliver_alone(struct decima_output *o, const struct dcm_batch *batch,
+			 int64_t deadline_mono_ns, struct dcm_error *err)
+{
+	CLEANUP(mem__freep) uint8_t *data = NULL;
 	size_t n = 0;
 	int r = o->host->encode(o->host, batch, DCM_NONE, "batch", &data, &n, err);
 
-	if (r == 0)
-		r = pack(o, data, n, &packed, &n);
 	if (r < 0)
 		return r == -ENOMEM ? -EAGAIN : r;
-	o->host->metric_add(o->bytes, n);
-	request.data = packed;
-	request.n = n;
-	return delivery__send(o->delivery, &request, deadline_mono_ns, err);
+	return post(o, data, n, NULL, deadline_mono_ns, err);
+}
+
+static void begin_anew(struct decima_output *o)
+{
+	o->host->session_anew(o->session);
+	o->follows = false;
+}
+
+/* Batches go on their own from now on, for a while. */
+static void go_alone(struct decima_output *o)
+{
+	begin_anew(o);
+	o->alone_mono_ns = o->host->mono_ns(o->host) + ALONE_NS;
+}
+
+/* What the method answers: a message whose field 1 is true when the session can go on. */
+static bool goes_on(const struct buf *answer)
+{
+	return answer->n == 2 && answer->data[0] == 1 << 3 && answer->data[1] == 1;
+}
+
+/* Was it that the other side knows nothing of what this message follows on? */
+static bool is_unknown(const struct decima_output *o, int r)
+{
+	return r == -EAGAIN && delivery__status(o->delivery) == 409;
+}
+
+/* The session's next message. -E2BIG: the batch is too large for one. */
+static int deliver_in_session(struct decima_output *o, const struct dcm_batch *batch,
+			      int64_t deadline_mono_ns, struct dcm_error *err)
+{
+	CLEANUP(mem__freep) uint8_t *data = NULL;
+	CLEANUP(buf__fini) struct buf answer = { 0 };
+	size_t n = 0;
+	int r = o->host->session_encode(o->session, batch, &data, &n, err);
+
+	if (r == 0) {
+		o->host->metric_add(o->begun, !o->follows);
+		r = post(o, data, n, &answer, deadline_mono_ns, err);
+	}
+	if (r < 0)
+		begin_anew(o);
+	else if (goes_on(&answer))
+		o->follows = true;
+	else
+		go_alone(o);
+	return r;
+}
+
+static int deliver(struct decima_output *o, const struct dcm_batch *batch, int64_t deadline_mono_ns,
+		   struct dcm_error *err)
+{
+	bool followed = o->follows;
+	int r;
+
+	if (o->host->mono_ns(o->host) < o->alone_mono_ns)
+		return deliver_alone(o, batch, deadline_mono_ns, err);
+	r = deliver_in_session(o, batch, deadline_mono_ns, err);
+	if (followed && is_unknown(o, r))
+		r = deliver_in_session(o, batch, deadline_mono_ns, err);
+	if (r == -E2BIG)
+		return deliver_alone(o, batch, deadline_mono_ns, err);
+	if (r != -EBADMSG)
+		return r == -ENOMEM ? -EAGAIN : r;
+	/* Is it the batch that is refused, or the session by one who has never heard of such? */
+	r = deliver_alone(o, batch, deadline_mono_ns, err);
+	if (r == 0)
+		go_alone(o);
+	return r;
 }
 
 static int decima_write(void *instance, struct dcm_batch *batch, int64_t deadline_mono_ns,

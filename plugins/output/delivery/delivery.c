@@ -424,3 +424,8 @@ int delivery__send(struct delivery *d, const struct delivery_request *request,
 	d->not_before_ns = r == -EAGAIN ? d->host->mono_ns(d->host) + d->wait_ns : 0;
 	return r < 0 ? error__set(err, r, "%s", d->sentence) : 0;
 }
+
+int delivery__status(const struct delivery *d)
+{
+	return d->fault ? 0 : d->status;
+}

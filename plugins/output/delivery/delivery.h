@@ -48,6 +48,9 @@ void delivery__free(struct delivery *d); /* NULL works */
 int delivery__send(struct delivery *d, const struct delivery_request *request,
 		   int64_t deadline_mono_ns, struct dcm_error *err);
 
+/* HTTP's status of the last answer; 0: there was none. */
+int delivery__status(const struct delivery *d);
+
 /* The option `url` of such an output: 0, or -EINVAL with a sentence. */
 int delivery__check_url(const char *url, struct dcm_error *err);
 
