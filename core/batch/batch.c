@@ -58,10 +58,22 @@ struct dcm_batch *batch__overlay(struct dcm_batch *parent, struct arena **ret_ar
 	return &s->pub;
 }
 
+/* Does it say the same of the same stacks? */
+static bool keeps_stacks(const struct dcm_batch *a, const struct dcm_batch *b)
+{
+	return a->stacks == b->stacks && a->stack_locations == b->stack_locations &&
+	       a->locations == b->locations && a->lines == b->lines && a->functions == b->functions &&
+	       a->mappings == b->mappings && a->processes == b->processes;
+}
+
 void batch__account(struct dcm_batch *overlay)
 {
 	struct sealed *s = sealed_of(overlay);
 
+	if (!keeps_stacks(overlay, s->parent)) {
+		s->pub.origin = 0;
+		s->pub.stack_origins = NULL;
+	}
 	s->pub.bytes = sizeof(*s) + s->arena.total_bytes + s->parent->bytes;
 }
 

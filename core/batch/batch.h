@@ -30,7 +30,7 @@ DEFINE_CLEANUP(struct dcm_batch *, batch__unref);
  * A new batch that shows the parent's tables (and id) and may be given columns of its own,
  * allocated from *ret_arena (which lives as long as the overlay), until its maker hands it to
  * somebody else. Takes its own reference to the parent. The maker calls batch__account() last,
- * which sets `bytes`: its own and the parent's. NULL when memory ran out. Who gives series other
+ * which sets `bytes`: its own and the parent's, and takes its origin where its stacks are others. NULL when memory ran out. Who gives series other
  * labels gives series_hashes too: identity__series() in identity.h.
  */
 struct dcm_batch *batch__overlay(struct dcm_batch *parent, struct arena **ret_arena);

@@ -9,6 +9,7 @@
 #include "core/batch/excerpt.h"
 
 #include <errno.h>
+#include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -39,6 +40,7 @@ struct choice {
 
 struct excerpt {
 	struct dcm_builder *from;
+	uint64_t origin; /* nobody else's */
 	struct identity *identity;
 	struct choice choices[N_CHOICES];
 };
@@ -47,11 +49,13 @@ struct excerpt {
 
 struct excerpt *excerpt__new(struct dcm_builder *from)
 {
+	static _Atomic uint64_t n_origins;
 	CLEANUP(excerpt__freep) struct excerpt *x = NEW(struct excerpt);
 
 	if (!x)
 		return NULL;
 	x->from = from;
+	x->origin = atomic_fetch_add(&n_origins, 1) + 1;
 	x->identity = identity__new();
 	return x->identity ? take_ptr(x) : NULL;
 }
@@ -204,6 +208,7 @@ static bool take_stacks(struct excerpt *x, struct tables *to)
 	uint32_t at = 0;
 
 	if (!MAKE(&to->stacks, c->n) || !MAKE(&to->stack_hashes, c->n) ||
+	    !MAKE(&to->stack_origins, c->n) ||
 	    !MAKE(&to->stack_locations, sum_of_lengths(t->stacks.v, c)))
 		return false;
 	for (uint32_t i = 0; i < c->n; i++) {
@@ -214,6 +219,8 @@ static bool take_stacks(struct excerpt *x, struct tables *to)
 							     t->stack_locations.v[span.off + k]);
 	}
 	take_hashes(to->stack_hashes.v, t->stack_hashes.v, c);
+	if (c->n)
+		memcpy(to->stack_origins.v, c->chosen, c->n * sizeof(c->chosen[0]));
 	return true;
 }
 
@@ -417,6 +424,7 @@ static struct sealed *make(struct excerpt *x)
 		if (take_tables(x, &s->tables)) {
 			tables__trim(&s->tables);
 			tables__show(&s->tables, &s->pub);
+			s->pub.origin = x->origin;
 			s->pub.bytes = sizeof(*s) + tables__bytes(&s->tables);
 			return s;
 		}

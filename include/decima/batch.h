@@ -193,6 +193,14 @@ struct dcm_batch {
 	const uint32_t *row_stacks; /* [n_rows] */
 	const uint32_t *row_labels; /* [n_rows] label sets */
 	const int64_t *values;	    /* [n_values] */
+
+	/*
+	 * (1.22) What its stacks are called where they come from, when other batches come from there too: the same origin
+	 * and number are the same stack, with all that its locations say, as long as the process lives. So a store need
+	 * look at each once. origin 0: not known; stack_origins is then NULL.
+	 */
+	uint64_t origin;
+	const uint32_t *stack_origins; /* [n_stacks] */
 };
 
 #ifdef __cplusplus

@@ -57,7 +57,7 @@
  *   1.21 dcm_request.labels; host: labelled()
  *   1.22 dcm_http_call.file; host: debuginfo(), debuginfo_wanted()
  *   1.22 host: session_new, session_free, session_anew, session_encode, sessions_new, sessions_free,
- *        sessions_stat; dcm_decode.sessions, dcm_found.is_kept
+ *        sessions_stat; dcm_decode.sessions, dcm_found.is_kept; dcm_batch.origin, .stack_origins
  */
 #ifndef DECIMA_PLUGIN_H
 #define DECIMA_PLUGIN_H

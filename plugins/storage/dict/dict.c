@@ -58,6 +58,7 @@ void dict__unref(struct dict *d)
 	dict__fini_lists(d);
 	labels__fini(&d->labels);
 	vec__fini(&d->learnt);
+	origins__fini(&d->origins);
 	arena__fini(&d->arena);
 	free(d);
 }

@@ -28,6 +28,7 @@
 #include "core/base/hash.h"
 #include "core/base/vec.h"
 #include "plugins/storage/dict/labels.h"
+#include "plugins/storage/dict/origins.h"
 #include "plugins/storage/dict/pool.h"
 
 struct dict_lines {
@@ -100,6 +101,7 @@ struct dict {
 		node_index, stack_index;
 	struct hindex label_set_index, series_index, type_index;
 	struct labels labels; /* of the series; its own lock guards it */
+	struct origins origins;
 };
 
 /* Whose series are those that had no room: {__overflow__="true"}. */
@@ -114,8 +116,8 @@ struct dict_counts {
 
 struct dict *dict__new(void); /* NULL when memory ran out */
 struct dict *dict__ref(struct dict *d);
-void dict__unref(struct dict *d);	    /* NULL is fine */
-uint64_t dict__bytes(const struct dict *d); /* but for the index of labels: labels__bytes() */
+void dict__unref(struct dict *d); /* NULL is fine */
+uint64_t dict__bytes(const struct dict *d); /* but for the index of labels, labels__bytes(), and origins, which are bounded */
 
 static inline struct dcm_str dict__str(const struct dict *d, uint32_t id)
 {
@@ -282,6 +284,7 @@ struct dict_import {
 	uint32_t n_functions;	       /* are known */
 	uint32_t overflow; /* what dict_import__series_within() took for others, one above; 0: nothing */
 	struct dict_map map;
+	struct origin *origin; /* of the batch's stacks; NULL: it has none */
 	/*
 	 * By node of `old`: the hash in `to` of the stack that ends there, 0 where none was looked at;
 	 * and its node in `to`, as a dict_map.

@@ -30,6 +30,8 @@ int dict_import__init(struct dict_import *im, struct dict *to, const struct dcm_
 	};
 
 	*im = (struct dict_import){ .to = to, .batch = from };
+	if (from->origin)
+		im->origin = origins__find_or_make(&to->origins, from->origin);
 	return dict_map__init(&im->map, &counts);
 }
 

@@ -84,12 +84,26 @@ static int add_lists(struct dict_import *im, struct import_run *run)
 {
 	const uint32_t *at = run->frames;
 
-	for (uint32_t i = 0; i < run->n; at += run->lengths[i++])
-		if (dict_map__set(im->map.stacks, run->ids[i],
-				  dict__stack_fetched(im->to, at, run->lengths[i], run->hashes[i],
-						      &run->path)) == DCM_NONE)
+	for (uint32_t i = 0; i < run->n; at += run->lengths[i++]) {
+		const uint32_t to = dict__stack_fetched(im->to, at, run->lengths[i], run->hashes[i],
+							&run->path);
+
+		if (dict_map__set(im->map.stacks, run->ids[i], to) == DCM_NONE)
 			return -ENOMEM;
+		if (im->origin)
+			origins__set(&im->to->origins, im->origin,
+				     im->batch->stack_origins[run->ids[i]], to);
+	}
 	return 0;
+}
+
+/* From another batch of the same origin: what it says of its locations came then. */
+static bool has_come(struct dict_import *im, uint32_t id)
+{
+	const uint32_t to = im->origin ? origins__get(im->origin, im->batch->stack_origins[id])
+				       : DCM_NONE;
+
+	return to != DCM_NONE && dict_map__set(im->map.stacks, id, to) != DCM_NONE;
 }
 
 /* -------------------------------------------------------------------------------------------------
@@ -246,7 +260,7 @@ int dict_import__stacks(struct dict_import *im, const uint32_t *ids, uint64_t n)
 	for (uint64_t i = 0; r == 0 && i < n; i++) {
 		if (im->old)
 			fetch_ahead(im, ids + i, n - i);
-		if (dict_map__get(im->map.stacks, ids[i]) != DCM_NONE)
+		if (dict_map__get(im->map.stacks, ids[i]) != DCM_NONE || has_come(im, ids[i]))
 			continue;
 		const uint32_t depth = stack_depth(im, ids[i]);
 

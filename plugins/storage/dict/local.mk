@@ -9,6 +9,7 @@ plugins_storage_dict_libdict_la_SOURCES = \
 	plugins/storage/dict/import_stacks.c \
 	plugins/storage/dict/labels.c plugins/storage/dict/labels.h \
 	plugins/storage/dict/map.c \
+	plugins/storage/dict/origins.c plugins/storage/dict/origins.h \
 	plugins/storage/dict/pool.h \
 	plugins/storage/dict/stacks.c
 plugins_storage_dict_libdict_la_CFLAGS = $(AM_CFLAGS) $(CONVERSION_CFLAGS)
