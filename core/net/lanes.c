@@ -23,6 +23,7 @@
 struct queue {
 	struct exchange *first, *last;
 	uint32_t n;
+	pthread_cond_t work; /* for one of the lane's threads: nobody wakes those of others */
 };
 
 struct slot {
@@ -40,7 +41,7 @@ struct lanes {
 	uint32_t n_slots;   /* threads that were started */
 
 	pthread_mutex_t lock;
-	pthread_cond_t work, idle;
+	pthread_cond_t idle;
 	bool stopping;
 	struct queue queues[N_LANES];
 	uint32_t n_busy; /* waiting, or with a handler */
@@ -75,7 +76,7 @@ static void *work(void *ctx)
 		if (!x && l->stopping)
 			break;
 		if (!x) {
-			pthread_cond_wait(&l->work, &l->lock);
+			pthread_cond_wait(&q->work, &l->lock);
 			continue;
 		}
 		slot->x = x;
@@ -130,7 +131,8 @@ int lanes__new(const struct lanes_config *config, struct lanes **ret, struct dcm
 		return error__nomem(err);
 	l->c = *config;
 	pthread_mutex_init(&l->lock, NULL);
-	pthread_cond_init(&l->work, NULL);
+	for (size_t i = 0; i < N_LANES; i++)
+		pthread_cond_init(&l->queues[i].work, NULL);
 	cond__init(&l->idle);
 	l->slots = mem__zalloc(count_threads(config), sizeof(*l->slots));
 	r = l->slots ? start_threads(l, err) : error__nomem(err);
@@ -159,8 +161,7 @@ bool lanes__give(struct lanes *l, enum lane lane, struct exchange *x)
 		q->last = x;
 		q->n++;
 		l->n_busy++;
-		/* Threads of all lanes wait for it. */
-		pthread_cond_broadcast(&l->work);
+		pthread_cond_signal(&q->work);
 	}
 	pthread_mutex_unlock(&l->lock);
 	return room;
@@ -212,7 +213,8 @@ int lanes__stop(struct lanes *l, int64_t deadline_mono_ns)
 
 	pthread_mutex_lock(&l->lock);
 	l->stopping = true;
-	pthread_cond_broadcast(&l->work);
+	for (size_t i = 0; i < N_LANES; i++)
+		pthread_cond_broadcast(&l->queues[i].work);
 	ended = wait_until(l, deadline_mono_ns);
 	if (!ended) {
 		cancel_all(l);
@@ -237,7 +239,8 @@ void lanes__free(struct lanes *l)
 	if (!l || lanes__stop(l, 0) < 0)
 		return;
 	pthread_mutex_destroy(&l->lock);
-	pthread_cond_destroy(&l->work);
+	for (size_t i = 0; i < N_LANES; i++)
+		pthread_cond_destroy(&l->queues[i].work);
 	pthread_cond_destroy(&l->idle);
 	free(l->slots);
 	free(l);
