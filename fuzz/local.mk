@@ -23,6 +23,10 @@ fuzz_programs += fuzz/fuzz_wire
 fuzz_fuzz_wire_SOURCES = fuzz/fuzz_wire.c $(FUZZ_MAIN) tests/unit/batch_judge.c tests/unit/batch_judge.h
 fuzz_fuzz_wire_LDADD = $(CODEC_LA) $(FUZZ_LDFLAGS)
 
+fuzz_programs += fuzz/fuzz_session
+fuzz_fuzz_session_SOURCES = fuzz/fuzz_session.c $(FUZZ_MAIN) tests/unit/batch_judge.c tests/unit/batch_judge.h
+fuzz_fuzz_session_LDADD = $(CODEC_LA) $(FUZZ_LDFLAGS)
+
 fuzz_programs += fuzz/fuzz_frames
 fuzz_fuzz_frames_SOURCES = fuzz/fuzz_frames.c $(FUZZ_MAIN)
 fuzz_fuzz_frames_LDADD = $(SYMBOLIZE_LA) $(FUZZ_LDFLAGS)

@@ -195,7 +195,7 @@ struct dcm_batch {
 	const int64_t *values;	    /* [n_values] */
 
 	/*
-	 * (1.22) What its stacks are called where they come from, when other batches come from there too: the same origin
+	 * (1.23) What its stacks are called where they come from, when other batches come from there too: the same origin
 	 * and number are the same stack, with all that its locations say, as long as the process lives. So a store need
 	 * look at each once. origin 0: not known; stack_origins is then NULL.
 	 */

@@ -56,7 +56,7 @@
  *   1.20 output: pass_over()
  *   1.21 dcm_request.labels; host: labelled()
  *   1.22 dcm_http_call.file; host: debuginfo(), debuginfo_wanted()
- *   1.22 host: session_new, session_free, session_anew, session_encode, sessions_new, sessions_free,
+ *   1.23 host: session_new, session_free, session_anew, session_encode, sessions_new, sessions_free,
  *        sessions_stat; dcm_decode.sessions, dcm_found.is_kept; dcm_batch.origin, .stack_origins
  */
 #ifndef DECIMA_PLUGIN_H
@@ -75,7 +75,7 @@ extern "C" {
 
 #define DCM_ABI_MAGIC 0x414d4344u /* "DCMA" */
 #define DCM_ABI_MAJOR 1
-#define DCM_ABI_MINOR 22
+#define DCM_ABI_MINOR 23
 
 /* -------------------------------------------------------------------------------------------------
  * The host
@@ -186,11 +186,11 @@ struct dcm_found {
 	const char *old_version; /* of the format, where it is an old one that was told by the bytes; static; else NULL */
 	uint64_t n_refused;	  /* profiles that were left out */
 	struct dcm_error refusal; /* why the first was */
-	bool is_kept; /* (1.22) of "session": the next message of it can be read; else batches should come on their own for a while */
+	bool is_kept; /* (1.23) of "session": the next message of it can be read; else batches should come on their own for a while */
 };
 
 /*
- * (1.22) Batches to one receiver in which nothing is said twice, and what a receiver keeps of those that come to it:
+ * (1.23) Batches to one receiver in which nothing is said twice, and what a receiver keeps of those that come to it:
  * docs/FORMATS.md, format `session`.
  */
 struct dcm_session;
@@ -216,7 +216,7 @@ struct dcm_decode {
 	struct dcm_str measure;
 	int64_t scale, period, duration_ns;
 	struct dcm_found *found;       /* (1.16) filled in on success; may be NULL */
-	struct dcm_sessions *sessions; /* (1.22) of format "session", which needs it */
+	struct dcm_sessions *sessions; /* (1.23) of format "session", which needs it */
 };
 
 /* A profile's new values: host->revalued(). */
@@ -524,7 +524,7 @@ struct dcm_host {
 	 */
 	void (*debuginfo_wanted)(const struct dcm_host *host, bool wanted);
 
-	/* --- sessions with another Decima (1.22) --- */
+	/* --- sessions with another Decima (1.23) --- */
 	/*
 	 * The sender's side, for one thread at a time. A message (the caller frees it) holds when the receiver has taken
 	 * all before it since session_anew(), after which the next depends on none: whoever does not know whether one was

@@ -14,7 +14,8 @@ command -v openssl >/dev/null || skip_all "no openssl"
 "$top_srcdir/tools/certificates" "$dir/ca" server 127.0.0.1 >"$dir/err" 2>&1 || skip_all "no certificates: $(tail -n 1 "$dir/err")"
 
 server=
-trap 'server_stop; daemon_stop; rm -rf "$dir"' EXIT
+old=
+trap 'server_stop; daemon_stop; [ -n "$old" ] && kill "$old"; rm -rf "$dir"' EXIT
 cat >"$dir/server.yaml" <<YAML
 server:
   tokens: [ { token: letmein, role: write } ]
@@ -98,6 +99,24 @@ all arrives 20
 "$decima" query values node --url "unix:$dir/server.sock" >"$dir/nodes" 2>&1
 expect agent_server.node_is_the_agents agent-7 "$dir/nodes"
 
+# ---- what was sent is not sent again ----
+counter() { get /metrics | sed -n "s/^decima_$1{instance=\"decima\"} //p"; }
+server_counter() { curl -s --unix-socket "$dir/server.sock" http://localhost/metrics | sed -n "s/^decima_$1{instance=\"receive\"} //p"; }
+# sent NAME: bytes of pushing the same large profile once more, when it has arrived
+sent() {
+	before=$(counter decima_sent_bytes_total) rows=$(counter decima_samples_total)
+	curl -s -f -o /dev/null --unix-socket "$dir/sock" --data-binary "@$dir/same" "http://localhost/api/v1/ingest?name=same&time=now"
+	more_went() { [ "$(counter decima_samples_total)" -gt "$rows" ]; }
+	wait_for 30 more_went
+	echo $(($(counter decima_sent_bytes_total) - before))
+}
+seq 500 | sed 's/.*/main;a_function_with_a_name_&;another_&;third_& &/' >"$dir/same"
+first=$(sent) second=$(sent)
+if [ $((second * 5)) -lt "$first" ]; then ok agent_server.said_once; else not_ok agent_server.said_once "$first bytes, then $second"; fi
+# is NAME WANT GOT
+is() { if [ "$2" = "$3" ]; then ok "agent_server.$1"; else not_ok "agent_server.$1" "$3, not $2"; fi; }
+is one_session "1 1" "$(counter decima_sessions_total) $(server_counter receive_sessions)"
+
 # ---- the server knows who sends, and how its clock stands ----
 "$decima" targets --url "unix:$dir/server.sock" >"$dir/targets" 2>&1
 expect agent_server.agents_are_listed "agent-7" "$dir/targets"
@@ -124,6 +143,8 @@ for round in 1 2 3; do
 done
 all killed_and_back 100
 
+if [ "$(counter decima_sessions_total)" -gt 1 ]; then ok agent_server.sessions_began_anew; else not_ok agent_server.sessions_began_anew "$(counter decima_sessions_total)"; fi
+
 # ---- the agent stops: what it holds goes out first ----
 push 101 120
 daemon_stop
@@ -147,10 +168,69 @@ push 131 131
 says other_authority "not trusted"
 daemon_stop
 
-# ---- what the other side cannot take is refused for good, and counted ----
+# ---- no room for sessions: all arrives, each batch on its own ----
 sed -i 's|ca_file: other.pem|ca_file: ca/ca.pem|' "$dir/agent.yaml"
 server_stop
-sed -i 's|receive: {}|receive: { max_body: 1KiB }|' "$dir/server.yaml"
+sed -i 's|receive: {}|receive: { max_sessions: 0 }|' "$dir/server.yaml"
+server_start "$address"
+agent_start without_room
+all what_waited 131
+push 132 140
+all without_room 140
+is says_no_room 1 "$(server_counter receive_sessions_unkept_total)"
+daemon_stop
+
+# ---- one that has never heard of sessions: refuses them as what they are not, and takes batches ----
+cat >"$dir/old.py" <<'PY'
+import http.server, gzip, sys
+n = 0
+class Old(http.server.BaseHTTPRequestHandler):
+    protocol_version = "HTTP/1.1"
+    def do_POST(self):
+        global n
+        body = gzip.decompress(self.rfile.read(int(self.headers["content-length"])))
+        is_batch = body[:4] == b"DCMB"
+        if is_batch:
+            open("%s/old.%d.batch" % (sys.argv[1], n), "wb").write(body)
+            n += 1
+        print(body[:4].decode(), file=sys.stderr, flush=True)
+        said = b"" if is_batch else b'{"detail":"batch format: it does not begin with the mark of a batch"}'
+        self.send_response(200 if is_batch else 400)
+        self.send_header("content-length", str(len(said)))
+        self.end_headers()
+        self.wfile.write(said)
+    def log_message(self, *a):
+        pass
+s = http.server.HTTPServer(("127.0.0.1", 0), Old)
+print(s.server_port, flush=True)
+s.serve_forever()
+PY
+python3 "$dir/old.py" "$dir" >"$dir/old.port" 2>"$dir/old.said" &
+old=$!
+listens() { [ -s "$dir/old.port" ]; }
+wait_for 30 listens
+sed "s|url: .*|url: http://127.0.0.1:$(cat "$dir/old.port")|; /bearer_token_file\|tls_config/d" "$dir/agent.yaml" >"$dir/to_old.yaml"
+if daemon_start -c "$dir/to_old.yaml"; then
+	push 201 210
+	ten() { [ "$(find "$dir" -name 'old.*.batch' | wc -l)" -ge 10 ]; }
+	wait_for 30 ten
+	for b in "$dir"/old.*.batch; do "$decima" convert "$b" "$b.folded" 2>>"$dir/err"; done
+	cat "$dir"/old.*.folded | sed -n 's/.*;s\([0-9]*\) \([0-9]*\)$/\1 \2/p' | sort -n >"$dir/got"
+	seq 201 210 | sed 's/$/ 1/' >"$dir/want"
+	is old_server "$(cat "$dir/want")" "$(cat "$dir/got")"
+	# It is asked once, and left alone with it for a while.
+	is old_server_is_asked_once 1 "$(grep -c DCMS "$dir/old.said")"
+	daemon_stop
+else
+	not_ok agent_server.old_server "$(last_words "$dir/log")"
+fi
+kill "$old"
+wait "$old" 2>/dev/null
+old=
+
+# ---- what the other side cannot take is refused for good, and counted ----
+server_stop
+sed -i 's|receive: { max_sessions: 0 }|receive: { max_body: 1KiB }|' "$dir/server.yaml"
 server_start "$address"
 agent_start with_too_much
 {
