@@ -373,6 +373,7 @@ void services__init(struct services *s)
 	s->host.http_client_free = http_pool__client_free;
 	s->host.http_start = http_pool__start;
 	s->host.http_cancel = http_pool__cancel;
+	s->host.http_client_sign = http_pool__client_sign;
 	s->host.http_settle = http_settle;
 	http_pool__new("decima/" PACKAGE_VERSION, &s->http);
 	s->host.page = page;

@@ -13,6 +13,7 @@
 #include <inttypes.h>
 #include <netinet/in.h>
 #include <netinet/tcp.h>
+#include <nettle/sha2.h>
 #include <stdlib.h>
 #include <string.h>
 #include <strings.h>
@@ -243,11 +244,32 @@ static int set_usual(struct call *c)
 	curl_easy_setopt(curl, CURLOPT_TCP_KEEPALIVE, 1L);
 	curl_easy_setopt(curl, CURLOPT_CONNECTTIMEOUT_MS, CONNECT_MAX_MS);
 	curl_easy_setopt(curl, CURLOPT_DNS_CACHE_TIMEOUT, NAMES_MAX_S);
+	/* Where its Expect: cannot be helped (add_headers), nobody waits for what comes of it. */
+	curl_easy_setopt(curl, CURLOPT_EXPECT_100_TIMEOUT_MS, 1L);
 	return curl_easy_setopt(curl, CURLOPT_PROTOCOLS_STR, "http,https") ||
 			       curl_easy_setopt(curl, CURLOPT_ACCEPT_ENCODING, p->encodings) ||
 			       curl_easy_setopt(curl, CURLOPT_USERAGENT, p->user_agent)
 		       ? -ENOMEM
 		       : 0;
+}
+
+/* Of what is sent, which servers of objects ask for, and curl says from 8 on. */
+static int add_hash(struct call *c)
+{
+	struct sha256_ctx sha;
+	uint8_t digest[SHA256_DIGEST_SIZE];
+	char text[2 * SHA256_DIGEST_SIZE + 1];
+
+	/* A file is read when it is sent. */
+	if (c->ask.file)
+		return http_setup__add_header(&c->lists.headers, "X-Amz-Content-Sha256",
+					      "UNSIGNED-PAYLOAD");
+	sha256_init(&sha);
+	sha256_update(&sha, c->ask.n_body, c->data);
+	sha256_digest(&sha, sizeof(digest), digest);
+	for (size_t i = 0; i < sizeof(digest); i++)
+		snprintf(text + 2 * i, 3, "%02x", digest[i]);
+	return http_setup__add_header(&c->lists.headers, "X-Amz-Content-Sha256", text);
 }
 
 /* The call's own headers. curl's Expect: would cost a turn to the server and back. */
@@ -268,6 +290,9 @@ static int add_headers(struct call *c)
 			return -ENOMEM;
 		c->lists.headers = all;
 	}
+	/* curl before 8 signs these too, which it then does not send. */
+	if (c->setup->sign)
+		return add_hash(c);
 	all = curl_slist_append(c->lists.headers, "Expect:");
 	if (all)
 		c->lists.headers = all;

@@ -159,6 +159,15 @@ int http_pool__client_new(struct http_pool *p, const void *owner, const struct d
 	return 0;
 }
 
+/* The client thread sees no part of it before the first call. */
+int http_pool__client_sign(struct dcm_http_client *c, const struct dcm_http_signature *how,
+			   struct dcm_error *err)
+{
+	if (c->token)
+		return error__set(err, -EINVAL, "oauth2: requests are signed already; take it away");
+	return http_setup__sign(c->setup, how, err);
+}
+
 static void cancel(struct http_pool *p, struct call *c)
 {
 	if (c->cancelled)

@@ -27,6 +27,8 @@ DEFINE_CLEANUP(struct http_pool *, http_pool__free);
 /* As host->http_client_new() and the others; `owner` is whose the client is. */
 int http_pool__client_new(struct http_pool *p, const void *owner, const struct dcm_http_options *options,
 			  struct dcm_http_client **ret, struct dcm_error *err);
+int http_pool__client_sign(struct dcm_http_client *c, const struct dcm_http_signature *how,
+			   struct dcm_error *err);
 void http_pool__client_free(struct dcm_http_client *c);
 int http_pool__start(struct dcm_http_client *c, const struct dcm_http_call *call, uint64_t *ret_id,
 		     struct dcm_error *err);

@@ -198,6 +198,45 @@ int http_setup__new(const struct dcm_http_options *o, struct http_setup **ret, s
 	return 0;
 }
 
+/* Regions and services: what cannot end the word for curl, or the scope in the signature. */
+static bool is_scope(const char *s)
+{
+	return s && s[0] &&
+	       !s[strspn(s, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-_.")];
+}
+
+/* 7.88.0 is the first that says the hash of what it sends, which servers of objects ask for. */
+static bool curl_can_sign(void)
+{
+	return LIBCURL_VERSION_NUM >= 0x074b00 &&
+	       curl_version_info(CURLVERSION_NOW)->version_num >= 0x075800;
+}
+
+int http_setup__sign(struct http_setup *s, const struct dcm_http_signature *how, struct dcm_error *err)
+{
+	struct maker m = { .s = s };
+
+	if (!is_scope(how->region) || !is_scope(how->service))
+		return error__set(err, -EINVAL,
+				  "region: is empty, or has more than letters, digits and -_.");
+	if (s->has_basic || s->has_authorization)
+		return error__set(err, -EINVAL, "%s: requests are signed already; take it away",
+				  s->has_basic ? "basic_auth" : "authorization");
+	if (!curl_can_sign())
+		return error__set(err, -ENOTSUP,
+				  "libcurl %s cannot sign for object storage; it takes 7.88",
+				  curl_version_info(CURLVERSION_NOW)->version);
+	s->access_key = keep_secret(&m, "access_key_file", how->access_key.text, how->access_key.file);
+	s->secret_key = keep_secret(&m, "secret_key_file", how->secret_key.text, how->secret_key.file);
+	s->session_token = keep_secret(&m, "session_token_file", how->token.text, how->token.file);
+	if (!secret__is_given(&s->access_key) || !secret__is_given(&s->secret_key))
+		return error__set(
+			err, -EINVAL,
+			"access_key and secret_key: are missing; add them, or files of them");
+	s->sign = arena__printf(&s->arena, "aws:amz:%s:%s", how->region, how->service);
+	return m.failed || !s->sign ? error__nomem(err) : 0;
+}
+
 void http_setup__free(struct http_setup *s)
 {
 	if (!s)
@@ -206,6 +245,9 @@ void http_setup__free(struct http_setup *s)
 	secret__fini(&s->user);
 	secret__fini(&s->password);
 	secret__fini(&s->credentials);
+	secret__fini(&s->access_key);
+	secret__fini(&s->secret_key);
+	secret__fini(&s->session_token);
 	for (uint32_t i = 0; i < s->n_headers; i++)
 		secret__fini(&s->headers[i].value);
 	curl_slist_free_all(s->connect_headers);
@@ -270,6 +312,48 @@ static int set_auth(struct http_setup *s, CURL *curl, int64_t now, struct curl_s
 		buf__fini(&value);
 	}
 	return fault < 0 ? error__nomem(err) : 0;
+}
+
+/* One line, as curl and the header that names it take it. NULL as secret__get(). */
+static const char *line_of(struct secret *s, int64_t now, int *ret_fault, struct dcm_error *err)
+{
+	const char *text = secret__get(s, now, ret_fault, err);
+
+	if (text && !shared_http__is_header_value(text)) {
+		*ret_fault = error__set(err, -EACCES, "%s: has control characters; write one line",
+					s->file ? s->file : s->key);
+		return NULL;
+	}
+	return text;
+}
+
+/* curl signs what it sends: every header of the list, the path as it stands (curl issue 13754), and the body. */
+static int set_signature(struct http_setup *s, CURL *curl, int64_t now, struct curl_slist **headers,
+			 struct dcm_error *err)
+{
+#if LIBCURL_VERSION_NUM >= 0x074b00
+	const char *key, *secret = NULL, *token = NULL;
+	int fault = 0;
+
+	key = line_of(&s->access_key, now, &fault, err);
+	if (key)
+		secret = line_of(&s->secret_key, now, &fault, err);
+	if (secret)
+		token = line_of(&s->session_token, now, &fault, err);
+	if (!token)
+		return fault;
+	if (!key[0] || !secret[0])
+		return error__set(err, -EACCES, "%s: is empty",
+				  key[0] ? s->secret_key.file : s->access_key.file);
+	if (curl_easy_setopt(curl, CURLOPT_AWS_SIGV4, s->sign) ||
+	    curl_easy_setopt(curl, CURLOPT_USERNAME, key) ||
+	    curl_easy_setopt(curl, CURLOPT_PASSWORD, secret) ||
+	    (token[0] && http_setup__add_header(headers, "X-Amz-Security-Token", token) < 0))
+		return error__nomem(err);
+#else
+	(void)s, (void)curl, (void)now, (void)headers, (void)err;
+#endif
+	return 0;
 }
 
 static int set_headers(struct http_setup *s, int64_t now, struct curl_slist **headers,
@@ -370,6 +454,8 @@ int http_setup__apply(struct http_setup *s, CURL *curl, const struct http_setup_
 		r = set_auth(s, curl, q->now_mono_ns, &lists->headers, err);
 	if (r == 0 && q->trusted)
 		r = set_headers(s, q->now_mono_ns, &lists->headers, err);
+	if (r == 0 && q->trusted && !q->has_authorization && s->sign)
+		r = set_signature(s, curl, q->now_mono_ns, &lists->headers, err);
 	if (r < 0)
 		return r;
 	r = set_proxy(s, curl, p);

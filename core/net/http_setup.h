@@ -29,6 +29,8 @@ struct http_setup {
 	bool has_basic, has_authorization;
 	struct secret user, password, credentials;
 	const char *auth_type;
+	const char *sign; /* "aws:amz:REGION:SERVICE"; NULL: nothing is signed */
+	struct secret access_key, secret_key, session_token;
 	struct http_tls tls;
 	bool follow_redirects, http2;
 	/* By scheme; NULL: none. All of it NULL: no proxy. */
@@ -44,6 +46,9 @@ int http_setup__new(const struct dcm_http_options *options, struct http_setup **
 		    struct dcm_error *err);
 void http_setup__free(struct http_setup *s);
 DEFINE_CLEANUP(struct http_setup *, http_setup__free);
+
+/* As host->http_client_sign(). */
+int http_setup__sign(struct http_setup *s, const struct dcm_http_signature *how, struct dcm_error *err);
 
 /* Appends "NAME: VALUE" to a list; -ENOMEM, and the list is as it was. */
 int http_setup__add_header(struct curl_slist **list, const char *name, const char *value);

@@ -507,6 +507,14 @@ static void no_http_cancel(struct dcm_http_client *client, uint64_t id)
 	(void)id;
 }
 
+static int no_http_client_sign(struct dcm_http_client *client, const struct dcm_http_signature *how,
+			       struct dcm_error *err)
+{
+	(void)client;
+	(void)how;
+	return error__set(err, -ENOSYS, "this host signs no requests");
+}
+
 static void take_http(struct host *h)
 {
 	const struct host_services *s = h->services;
@@ -516,6 +524,7 @@ static void take_http(struct host *h)
 	h->pub.http_client_free = has ? s->http_client_free : no_http_client_free;
 	h->pub.http_start = has ? s->http_start : no_http_start;
 	h->pub.http_cancel = has ? s->http_cancel : no_http_cancel;
+	h->pub.http_client_sign = has && s->http_client_sign ? s->http_client_sign : no_http_client_sign;
 }
 
 static int host_page(const struct dcm_host *host, const struct dcm_page *page, struct dcm_error *err)

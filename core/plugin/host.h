@@ -78,6 +78,8 @@ struct host_services {
 	int (*http_start)(struct dcm_http_client *client, const struct dcm_http_call *call,
 			  uint64_t *ret_id, struct dcm_error *err);
 	void (*http_cancel)(struct dcm_http_client *client, uint64_t id);
+	int (*http_client_sign)(struct dcm_http_client *client,
+				const struct dcm_http_signature *how, struct dcm_error *err);
 	/* Ends the calls of the host's clients, and waits for their done(). NULL without http_client_new. */
 	void (*http_settle)(void *ctx, const struct dcm_host *from);
 	int (*page)(void *ctx, const struct dcm_host *from, const struct dcm_page *page,

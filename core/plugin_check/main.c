@@ -294,6 +294,7 @@ static int check_file(const char *file, const char *yaml, unsigned sweep_seconds
 						 .http_client_free = silence__free,
 						 .http_start = silence__start,
 						 .http_cancel = silence__cancel,
+						 .http_client_sign = silence__sign,
 						 .page = take_page } };
 	const char *tmp = getenv("TMPDIR");
 	CLEANUP(tree__freep) struct tree *tree = NULL;

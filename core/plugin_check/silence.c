@@ -201,3 +201,11 @@ void silence__cancel(struct dcm_http_client *c, uint64_t id)
 	pthread_cond_signal(&c->changed);
 	pthread_mutex_unlock(&c->mutex);
 }
+
+int silence__sign(struct dcm_http_client *c, const struct dcm_http_signature *how, struct dcm_error *err)
+{
+	(void)c;
+	(void)how;
+	(void)err;
+	return 0;
+}

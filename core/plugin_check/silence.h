@@ -18,5 +18,6 @@ void silence__free(struct dcm_http_client *c);
 int silence__start(struct dcm_http_client *c, const struct dcm_http_call *call, uint64_t *ret_id,
 		   struct dcm_error *err);
 void silence__cancel(struct dcm_http_client *c, uint64_t id);
+int silence__sign(struct dcm_http_client *c, const struct dcm_http_signature *how, struct dcm_error *err);
 
 #endif

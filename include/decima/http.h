@@ -83,6 +83,18 @@ struct dcm_http_options {
 	struct dcm_map http_headers; /* of struct dcm_http_values */
 };
 
+/*
+ * (1.23) How requests are signed: AWS's Signature Version 4 (docs.aws.amazon.com: "Authenticating Requests"), which
+ * servers of objects other than Amazon's take too. The path of an URL is signed as it stands: there shall be nothing
+ * in it but [A-Za-z0-9-._~/] and %XX in capitals.
+ */
+struct dcm_http_signature {
+	uint32_t size;
+	const char *region, *service; /* "eu-central-1", "s3" */
+	struct dcm_http_secret access_key, secret_key;
+	struct dcm_http_secret token; /* of a session; or none */
+};
+
 struct dcm_http_client; /* the host's */
 
 struct dcm_http_header {

@@ -58,6 +58,7 @@
  *   1.22 dcm_http_call.file; host: debuginfo(), debuginfo_wanted()
  *   1.23 host: session_new, session_free, session_anew, session_encode, sessions_new, sessions_free,
  *        sessions_stat; dcm_decode.sessions, dcm_found.is_kept; dcm_batch.origin, .stack_origins
+ *   1.24 host: http_client_sign()
  */
 #ifndef DECIMA_PLUGIN_H
 #define DECIMA_PLUGIN_H
@@ -75,7 +76,7 @@ extern "C" {
 
 #define DCM_ABI_MAGIC 0x414d4344u /* "DCMA" */
 #define DCM_ABI_MAJOR 1
-#define DCM_ABI_MINOR 23
+#define DCM_ABI_MINOR 24
 
 /* -------------------------------------------------------------------------------------------------
  * The host
@@ -544,6 +545,14 @@ struct dcm_host {
 	void (*sessions_free)(struct dcm_sessions *sessions); /* NULL is fine */
 	/* How many are kept, and the memory that they take. */
 	void (*sessions_stat)(struct dcm_sessions *sessions, uint32_t *ret_n, uint64_t *ret_bytes);
+
+	/*
+	 * (1.24) The client signs its requests to the first host of each call, as AWS has it. Once, before its first call; what
+	 * it is given is copied, and files are read at calls. -EINVAL: something is missing, or the client's options say already
+	 * who asks; -ENOTSUP: this machine's libcurl cannot; -ENOMEM.
+	 */
+	int (*http_client_sign)(struct dcm_http_client *client,
+				const struct dcm_http_signature *how, struct dcm_error *err);
 };
 
 /* -------------------------------------------------------------------------------------------------

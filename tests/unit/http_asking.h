@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * tests/unit/http_asking.h - how test_http_pool.c asks its server, and what it expects of answers
+ * tests/unit/http_asking.h - how test_http_pool.c and test_http_sign.c ask their server, and what they expect of answers
  *
- * One pool, and the server's folder, for all cases; included by that program alone.
+ * One pool, and the server's folder, for all cases of a program; included by these two alone.
  */
 #ifndef DECIMA_TESTS_UNIT_HTTP_ASKING_H
 #define DECIMA_TESTS_UNIT_HTTP_ASKING_H
@@ -33,7 +33,7 @@ static struct dcm_http_client *client_of(const struct dcm_http_options *o)
 }
 
 /* The options of most TLS tests: our authority is trusted. */
-static struct dcm_http_options trusting(void)
+static inline struct dcm_http_options trusting(void)
 {
 	struct dcm_http_options o = plain;
 
@@ -57,8 +57,9 @@ static void ask_with(struct dcm_http_client *c, struct dcm_http_call ask, struct
 	assert_int_equal(a->n_done, 1);
 }
 
-__attribute__((format(printf, 4, 5))) static void ask(struct dcm_http_client *c, struct answer *a,
-						      const char *server, const char *path, ...)
+__attribute__((format(printf, 4, 5))) static inline void ask(struct dcm_http_client *c,
+							     struct answer *a, const char *server,
+							     const char *path, ...)
 {
 	char url[800], formatted[700];
 	va_list ap;
@@ -71,8 +72,8 @@ __attribute__((format(printf, 4, 5))) static void ask(struct dcm_http_client *c,
 }
 
 /* A client of one call. */
-static void ask_once(const struct dcm_http_options *o, struct answer *a, const char *server,
-		     const char *path)
+static inline void ask_once(const struct dcm_http_options *o, struct answer *a, const char *server,
+			    const char *path)
 {
 	struct dcm_http_client *c = client_of(o);
 
@@ -93,7 +94,7 @@ static void expect_fault(const struct answer *a, int fault, const char *words)
 			 a->status, a->sentence, words);
 }
 
-static long counted(const char *what)
+static inline long counted(const char *what)
 {
 	struct answer a = { 0 };
 	const char *at;

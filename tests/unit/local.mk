@@ -243,6 +243,10 @@ unit_tests += tests/unit/test_http_pool
 tests_unit_test_http_pool_SOURCES = tests/unit/test_http_pool.c tests/unit/http_asking.h $(HTTP_PEER)
 tests_unit_test_http_pool_CFLAGS = $(AM_CFLAGS) $(CURL_CFLAGS)
 tests_unit_test_http_pool_LDADD = $(NET_LA) $(UNIT_LIBS)
+unit_tests += tests/unit/test_http_sign
+tests_unit_test_http_sign_SOURCES = tests/unit/test_http_sign.c tests/unit/http_asking.h $(HTTP_PEER)
+tests_unit_test_http_sign_CFLAGS = $(AM_CFLAGS) $(CURL_CFLAGS)
+tests_unit_test_http_sign_LDADD = $(NET_LA) $(UNIT_LIBS)
 unit_tests += tests/unit/test_http_pool_many
 tests_unit_test_http_pool_many_SOURCES = tests/unit/test_http_pool_many.c $(HTTP_PEER) $(FAILMALLOC)
 tests_unit_test_http_pool_many_LDFLAGS = $(AM_LDFLAGS) $(LDFLAGS_FAILMALLOC)
@@ -562,6 +566,10 @@ unit_tests += tests/unit/test_rpc_status
 tests_unit_test_rpc_status_SOURCES = tests/unit/test_rpc_status.c tests/unit/pb_text.h
 tests_unit_test_rpc_status_LDADD = $(DELIVERY_LA) $(UNIT_LIBS)
 
+unit_tests += tests/unit/test_s3_answer
+tests_unit_test_s3_answer_SOURCES = tests/unit/test_s3_answer.c plugins/output/s3/answer.c plugins/output/s3/answer.h
+tests_unit_test_s3_answer_LDADD = $(BASE_LA) $(UNIT_LIBS)
+
 unit_tests += tests/unit/test_destination
 tests_unit_test_destination_SOURCES = tests/unit/test_destination.c $(FAKE_DESTINATION) $(RANDOM_BATCH)
 tests_unit_test_destination_LDADD = $(PIPELINE_LA) $(UNIT_LIBS)
@@ -698,7 +706,7 @@ tests_unit_test_instance_LDADD = $(PLUGIN_LA) $(UNIT_LIBS)
 
 unit_tests += tests/unit/test_file_output
 tests_unit_test_file_output_SOURCES = tests/unit/test_file_output.c $(CHILD) $(RANDOM_BATCH) $(FAILMALLOC) \
-	plugins/output/file/file.c plugins/output/file/folder.c plugins/output/file/name.c
+	plugins/output/file/file.c plugins/output/file/folder.c plugins/output/delivery/name.c
 tests_unit_test_file_output_LDFLAGS = $(AM_LDFLAGS) $(LDFLAGS_FAILMALLOC)
 tests_unit_test_file_output_LDADD = $(PLUGIN_LA) $(UNIT_LIBS)
 

@@ -24,7 +24,7 @@
 #include "core/config/options.h"
 #include "core/plugin/instance.h"
 #include "plugins/output/file/folder.h"
-#include "plugins/output/file/name.h"
+#include "plugins/output/delivery/name.h"
 #include "tests/unit/child.h"
 #include "tests/unit/failmalloc.h"
 #include "tests/unit/folder.h"
@@ -93,7 +93,7 @@ static void expect_name(const char *template, const char *value, const char *wan
 	struct dcm_batch *b = labelled("service_name", str__of(value));
 	struct buf out = { 0 };
 
-	assert_int_equal(name__check(template, NULL), 0);
+	assert_int_equal(name__check("file_name", template, NULL), 0);
 	assert_int_equal(name__expand(template, b, 0, &out), 0);
 	assert_string_equal((const char *)out.data, want);
 	buf__fini(&out);
@@ -104,11 +104,59 @@ static void templates_are_filled_in(void **state)
 {
 	(void)state;
 	expect_name("{service_name}/{type}-{time}", "api", "api/process_cpu.cpu-20251121T093605.123Z");
+	expect_name("dt={date}/hour={hour}/x", "", "dt=2025-11-21/hour=09/x");
+	expect_name("{year}/{month}/{day}", "", "2025/11/21");
 	expect_name("{service_name}", "../../etc/passwd", "_._.._etc_passwd");
 	expect_name("{service_name}", "..", "_.");
 	expect_name("{service_name}", "", "unknown");
 	expect_name("{nothing}-x", "api", "unknown-x");
 	expect_name("a/b/{service_name}", "x\ny z", "a/b/x_y_z");
+}
+
+static void id_of(struct dcm_batch *b, char ret[static 17])
+{
+	struct buf out = { 0 };
+
+	assert_int_equal(name__expand("{id}", b, 0, &out), 0);
+	assert_int_equal(out.n, 16);
+	memcpy(ret, out.data, 16);
+	ret[16] = '\0';
+	buf__fini(&out);
+}
+
+static void an_id_is_the_same_for_a_retry_alone(void **state)
+{
+	struct dcm_batch *b = labelled("service_name", STR("api")),
+			 *same = labelled("service_name", STR("api"));
+	struct dcm_batch *other = labelled("service_name", STR("apj"));
+	char first[17], again[17];
+
+	(void)state;
+	b->id.sequence = same->id.sequence = other->id.sequence = 7;
+	id_of(b, first);
+	id_of(same, again);
+	assert_string_equal(first, again);
+	id_of(other, again);
+	assert_string_not_equal(first, again);
+	same->id.sequence = 8;
+	id_of(same, again);
+	assert_string_not_equal(first, again);
+	same->id = b->id;
+	same->id.source.hi = 1;
+	id_of(same, again);
+	assert_string_not_equal(first, again);
+	batch__unref(b);
+	batch__unref(same);
+	batch__unref(other);
+}
+
+static void a_templates_placeholders_are_known(void **state)
+{
+	(void)state;
+	assert_true(name__has("a-{id}", "id"));
+	assert_true(name__has("{x}{time}", "time"));
+	assert_false(name__has("{idle}", "id"));
+	assert_false(name__has("id", "id"));
 }
 
 static void bad_templates_are_refused(void **state)
@@ -121,15 +169,15 @@ static void bad_templates_are_refused(void **state)
 	for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++) {
 		struct dcm_error err = DCM_ERROR_INIT;
 
-		if (name__check(bad[i], &err) != -EINVAL)
+		if (name__check("file_name", bad[i], &err) != -EINVAL)
 			print_error("\"%s\" was accepted\n", bad[i]);
-		assert_int_equal(name__check(bad[i], &err), -EINVAL);
+		assert_int_equal(name__check("file_name", bad[i], &err), -EINVAL);
 		assert_non_null(strstr(err.text, "file_name"));
 	}
 	/* The fault and where, not what would be right alone. */
 	struct dcm_error err = DCM_ERROR_INIT;
 
-	name__check("a/../b", &err);
+	name__check("file_name", "a/../b", &err);
 	assert_non_null(
 		strstr(err.text, "the part at byte 3 is empty or begins with a dot; write"));
 }
@@ -788,6 +836,8 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(templates_are_filled_in),
+		cmocka_unit_test(an_id_is_the_same_for_a_retry_alone),
+		cmocka_unit_test(a_templates_placeholders_are_known),
 		cmocka_unit_test(bad_templates_are_refused),
 		cmocka_unit_test(no_label_leaves_its_place),
 		cmocka_unit_test(long_names_stay_different),

@@ -54,6 +54,7 @@ struct delivery {
 	pthread_cond_t answered;
 	bool is_answered;
 	int fault, status, grpc_status;
+	int verdict;	/* of request->judge */
 	bool has_retry; /* a RetryInfo came */
 	int64_t wait_ns;
 	char sentence[512];
@@ -252,6 +253,24 @@ static bool is_cut_short(const struct delivery *d)
 	       d->request->n > USUAL_BYTES;
 }
 
+static const char *place_of(const struct delivery *d)
+{
+	return d->request->place ? d->request->place : d->request->url;
+}
+
+/* With the lock. */
+static void let_judge(struct delivery *d, const struct dcm_http_reply *reply)
+{
+	struct buf words = { 0 };
+
+	d->verdict = d->request->judge(
+		reply->status, (struct dcm_str){ (const char *)reply->data, (uint32_t)reply->n }, &words);
+	snprintf(d->sentence, sizeof(d->sentence), "%.150s answered %d%s", place_of(d),
+		 reply->status, words.n ? ": " : "");
+	add_words(d->sentence, sizeof(d->sentence), buf__view(&words), false);
+	buf__fini(&words);
+}
+
 /* With the lock. */
 static void say(struct delivery *d, const struct dcm_http_reply *reply)
 {
@@ -267,9 +286,9 @@ static void say(struct delivery *d, const struct dcm_http_reply *reply)
 	}
 	if (d->grpc_status != GRPC_NONE)
 		n = snprintf(d->sentence, sizeof(d->sentence),
-			     "%.150s answered with gRPC's status %d: ", d->request->url, d->grpc_status);
+			     "%.150s answered with gRPC's status %d: ", place_of(d), d->grpc_status);
 	else
-		n = snprintf(d->sentence, sizeof(d->sentence), "%.150s answered %d%s: ", d->request->url,
+		n = snprintf(d->sentence, sizeof(d->sentence), "%.150s answered %d%s: ", place_of(d),
 			     reply->status, d->request->grpc ? " without a status of gRPC" : "");
 	if (d->grpc_status != GRPC_NONE && message)
 		add_words(d->sentence, sizeof(d->sentence), *message, true);
@@ -298,7 +317,10 @@ static void done(void *ctx, const struct dcm_http_reply *reply)
 	d->grpc_status = d->request->grpc ? grpc_status(reply) : GRPC_NONE;
 	d->has_retry = details.has_retry;
 	d->wait_ns = wait_asked_for(d, reply, details.retry_ns);
-	say(d, reply);
+	if (d->request->judge && !reply->fault)
+		let_judge(d, reply);
+	else
+		say(d, reply);
 	keep_body(d, reply);
 	d->is_answered = true;
 	pthread_cond_signal(&d->answered);
@@ -373,6 +395,8 @@ static int judge(const struct delivery *d)
 		return is_cut_short(d) ? -EBADMSG : -EAGAIN;
 	if (!d->request->grpc && d->status >= 200 && d->status < 300)
 		return 0;
+	if (d->request->judge)
+		return d->verdict;
 	/* What answers without a status of gRPC stands before the server. */
 	return otlp && !d->request->grpc ? judge_otlp_http(d) : judge_http(d);
 }
@@ -384,7 +408,7 @@ static int start(struct delivery *d, int64_t timeout_ns, struct dcm_error *err)
 	const struct delivery_request *q = d->request;
 	const struct dcm_http_call call = {
 		.size = sizeof(call),
-		.method = "POST",
+		.method = q->method ? q->method : "POST",
 		.url = q->url,
 		.headers = q->grpc && !q->n_headers ? grpc : q->headers,
 		.n_headers = q->grpc && !q->n_headers ? 1 : q->n_headers,
@@ -410,7 +434,8 @@ int delivery__send(struct delivery *d, const struct delivery_request *request,
 	if (now < d->not_before_ns)
 		return error__set(err, -EAGAIN, "%s; it asked for patience", d->sentence);
 	if (deadline_mono_ns <= now)
-		return error__set(err, -EAGAIN, "no time is left for %s", request->url);
+		return error__set(err, -EAGAIN, "no time is left for %s",
+				  request->place ? request->place : request->url);
 	d->request = request;
 	r = start(d, deadline_mono_ns - now, err);
 	if (r < 0)

@@ -26,14 +26,23 @@ struct delivery;
 
 enum delivery_rules { DELIVERY_USUAL, DELIVERY_OTLP };
 
+/*
+ * What an answer over HTTP means that is no yes, for servers with words of their own: -EAGAIN or -EBADMSG, and what people
+ * shall read of it in *ret_words, or nothing. On the client thread.
+ */
+typedef int (*delivery_judge_fn)(int status, struct dcm_str body, struct buf *ret_words);
+
 struct delivery_request {
 	const char *url;
+	const char *place;		       /* what sentences call it; NULL: url */
+	const char *method;		       /* NULL: POST */
 	const struct dcm_http_header *headers; /* [n_headers]; of gRPC none are needed */
 	uint32_t n_headers;
 	bool grpc; /* data is messages in their frames, and the trailers say how it went */
 	const void *data;
 	size_t n;
 	enum delivery_rules rules;
+	delivery_judge_fn judge; /* instead of the rules; or NULL */
 	struct buf *ret_body; /* NULL, or an empty one for what comes with a yes: 64 KiB at most; none where memory ran out */
 };
 

@@ -3,7 +3,7 @@
  * plugins/output/file/file.c - an output that writes one file for each profile
  *
  * Batches come with names (DCM_CAP_NAMED); each profile is encoded by the host and put into a
- * directory of this output's own (folder.h), under a name made from its labels (name.h). The oldest
+ * directory of this output's own (folder.h), under a name made from its labels (delivery/name.h). The oldest
  * files go when there are too many, too large or too old ones. When the disk is full, or the
  * directory cannot be written for another reason, the batch is kept and tried again: nothing needs
  * a restart afterwards. A profile that was written is not written again by a retry.
@@ -25,7 +25,7 @@
 #include "core/base/str.h"
 #include "plugins/output/delivery/resume.h"
 #include "plugins/output/file/folder.h"
-#include "plugins/output/file/name.h"
+#include "plugins/output/delivery/name.h"
 
 /* ---- options ---- */
 
@@ -61,8 +61,11 @@ static const struct dcm_option rows[] = {
 		.type = DCM_OPT_STRING,
 		.offset = offsetof(struct file_config, file_name),
 		.def = "{service_name}/{type}-{time}",
-		.doc = "Path of a file in it, without the extension. {type}, {time} and {series} "
-		       "are replaced, and any other {label} by the profile's label. A name that is "
+		.doc = "Path of a file in it, without the extension. {type}, {time}, {date}, "
+		       "{year}, "
+		       "{month}, {day}, {hour}, {series} and {id} are replaced, the times in UTC, "
+		       "and any other {label} by the profile's label: "
+		       "dt={date}/hour={hour}/{type}-{time}-{series}, for one. A name that is "
 		       "taken gets a number up to 9 behind it, and then the time in nanoseconds.",
 	},
 	{
@@ -119,7 +122,7 @@ static int check_config(const void *config, struct dcm_error *err)
 	if (c->directory && c->directory[0] != '/')
 		return error__set(err, -EINVAL, "directory \"%s\" is not absolute; begin it with /",
 				  c->directory);
-	return name__check(c->file_name, err);
+	return name__check("file_name", c->file_name, err);
 }
 
 static const struct dcm_table options = {

@@ -6,7 +6,7 @@ endif
 plugins_output_file_la_SOURCES = \
 	plugins/output/file/file.c \
 	plugins/output/file/folder.c plugins/output/file/folder.h \
-	plugins/output/file/name.c plugins/output/file/name.h
+	plugins/output/delivery/name.c plugins/output/delivery/name.h
 plugins_output_file_la_CFLAGS = $(AM_CFLAGS)
 plugins_output_file_la_LDFLAGS = $(LDFLAGS_PLUGIN)
 plugins_output_file_la_LIBADD = $(BASE_LA)
