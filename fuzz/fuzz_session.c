@@ -29,7 +29,7 @@ static void judge(const struct dcm_batch *batch)
 		abort();
 }
 
-static void send_again(struct session *from, struct sessions *to, const struct dcm_batch *batch)
+static void send_again(struct dcm_session *from, struct dcm_sessions *to, const struct dcm_batch *batch)
 {
 	CLEANUP(batch__unrefp) struct dcm_batch *again = NULL;
 	CLEANUP(buf__fini) struct buf bytes = { 0 };
@@ -63,8 +63,8 @@ static void put(struct buf *out, uint8_t n_before, const uint8_t *data, size_t s
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
-	CLEANUP(session__freep) struct session *from = session__new();
-	CLEANUP(sessions__freep) struct sessions *to = sessions__new(UINT64_C(1) << 30);
+	CLEANUP(session__freep) struct dcm_session *from = session__new();
+	CLEANUP(sessions__freep) struct dcm_sessions *to = sessions__new(UINT64_C(1) << 30);
 	uint8_t n_before = 0;
 
 	if (!from || !to)

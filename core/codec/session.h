@@ -33,47 +33,46 @@ enum {
 
 /* ---- the sender's side; one thread at a time ---- */
 
-struct session;
-
 /* NULL: no memory, or no random numbers for its name. */
-struct session *session__new(void);
-void session__free(struct session *s); /* NULL works */
-DEFINE_CLEANUP(struct session *, session__free);
+struct dcm_session *session__new(void);
+void session__free(struct dcm_session *s); /* NULL works */
+DEFINE_CLEANUP(struct dcm_session *, session__free);
 
 /* The next message depends on none before it. What was kept is freed. */
-void session__anew(struct session *s);
+void session__anew(struct dcm_session *s);
 /* Does the next message depend on others? */
-bool session__is_under_way(const struct session *s);
+bool session__is_under_way(const struct dcm_session *s);
 
 /*
  * Appends a message with the batch, which may be an overlay: it holds when the receiver has taken all since the last that
  * depends on none. 0; -E2BIG: the batch alone is more than SESSION_MAX_BYTES; -ENOMEM; the buffer's error. After an
  * error the next one begins anew, and the buffer holds what it held.
  */
-int session__encode(struct session *s, const struct dcm_batch *batch, struct buf *out,
+int session__encode(struct dcm_session *s, const struct dcm_batch *batch, struct buf *out,
 		    struct dcm_error *err);
+/* The same into memory of its own, which the caller frees. */
+int session__encode_bytes(struct dcm_session *s, const struct dcm_batch *batch, uint8_t **ret_data,
+			  size_t *ret_n, struct dcm_error *err);
 
 /* ---- the receiver's; any thread, several at once ---- */
 
-struct sessions;
-
 /* Keeps so many bytes at most, of all senders. NULL: no memory. */
-struct sessions *sessions__new(uint64_t max_bytes);
-void sessions__free(struct sessions *s); /* NULL works */
-DEFINE_CLEANUP(struct sessions *, sessions__free);
+struct dcm_sessions *sessions__new(uint64_t max_bytes);
+void sessions__free(struct dcm_sessions *s); /* NULL works */
+DEFINE_CLEANUP(struct dcm_sessions *, sessions__free);
 
 /*
  * Reads a message of exactly [n] bytes, which may be anybody's. *ret_is_kept: the next of that session can be read; false,
  * where there is no room for it now: the sender should send batches as they are for a while. -ESTALE: it does not
  * follow on what is known here. Others as wire__decode(); a session of which one message could not be read has ended.
  */
-int sessions__decode(struct sessions *s, const void *data, size_t n, int64_t now_mono_ns,
+int sessions__decode(struct dcm_sessions *s, const void *data, size_t n, int64_t now_mono_ns,
 		     struct dcm_batch **ret_batch, bool *ret_is_kept, struct dcm_error *err);
 
 /* Does it begin as a message does? */
 bool sessions__is_message(const void *data, size_t n);
 
 /* What is kept: sessions, and bytes of all. */
-void sessions__stat(struct sessions *s, uint32_t *ret_n, uint64_t *ret_bytes);
+void sessions__stat(struct dcm_sessions *s, uint32_t *ret_n, uint64_t *ret_bytes);
 
 #endif

@@ -38,7 +38,7 @@ struct kept {
 	struct wire_maps maps;
 };
 
-struct sessions {
+struct dcm_sessions {
 	uint64_t max_bytes;
 	pthread_mutex_t lock;
 	VEC(struct kept *) all;
@@ -85,7 +85,7 @@ static bool is_same(const struct dcm_hash *a, const struct dcm_hash *b)
 
 /* ---- all; with the lock ---- */
 
-static struct kept *remove_at(struct sessions *s, size_t i)
+static struct kept *remove_at(struct dcm_sessions *s, size_t i)
 {
 	struct kept *k = s->all.v[i];
 
@@ -95,7 +95,7 @@ static struct kept *remove_at(struct sessions *s, size_t i)
 }
 
 /* Frees the session of this name, whatever its era, and those that nobody has used for long. */
-static void sweep(struct sessions *s, const struct dcm_hash *name, int64_t now)
+static void sweep(struct dcm_sessions *s, const struct dcm_hash *name, int64_t now)
 {
 	for (size_t i = s->all.n; i-- > 0;)
 		if (is_same(&s->all.v[i]->next.name, name) ||
@@ -103,7 +103,7 @@ static void sweep(struct sessions *s, const struct dcm_hash *name, int64_t now)
 			kept__free(remove_at(s, i));
 }
 
-static struct kept *take_out(struct sessions *s, const struct place *place)
+static struct kept *take_out(struct dcm_sessions *s, const struct place *place)
 {
 	struct kept *k = NULL;
 
@@ -119,7 +119,7 @@ static struct kept *take_out(struct sessions *s, const struct place *place)
 }
 
 /* True: it is in the list, if there is room for it. */
-static bool put_back(struct sessions *s, struct kept *k, int64_t now)
+static bool put_back(struct dcm_sessions *s, struct kept *k, int64_t now)
 {
 	bool fits;
 
@@ -134,9 +134,9 @@ static bool put_back(struct sessions *s, struct kept *k, int64_t now)
 	return fits;
 }
 
-struct sessions *sessions__new(uint64_t max_bytes)
+struct dcm_sessions *sessions__new(uint64_t max_bytes)
 {
-	struct sessions *s = NEW(struct sessions);
+	struct dcm_sessions *s = NEW(struct dcm_sessions);
 
 	if (!s)
 		return NULL;
@@ -145,7 +145,7 @@ struct sessions *sessions__new(uint64_t max_bytes)
 	return s;
 }
 
-void sessions__free(struct sessions *s)
+void sessions__free(struct dcm_sessions *s)
 {
 	if (!s)
 		return;
@@ -156,7 +156,7 @@ void sessions__free(struct sessions *s)
 	free(s);
 }
 
-void sessions__stat(struct sessions *s, uint32_t *ret_n, uint64_t *ret_bytes)
+void sessions__stat(struct dcm_sessions *s, uint32_t *ret_n, uint64_t *ret_bytes)
 {
 	pthread_mutex_lock(&s->lock);
 	*ret_n = (uint32_t)s->all.n;
@@ -187,8 +187,8 @@ static int read_place(struct wire_reader *d, struct place *ret, struct dcm_error
 	return builder__seal(b, &none, err);
 }
 
-static struct kept *session_of(struct sessions *s, const struct place *place, struct dcm_error *err,
-			       int *ret)
+static struct kept *session_of(struct dcm_sessions *s, const struct place *place,
+			       struct dcm_error *err, int *ret)
 {
 	struct kept *k = place->n_before ? take_out(s, place) : kept__new(place);
 
@@ -200,7 +200,7 @@ static struct kept *session_of(struct sessions *s, const struct place *place, st
 	return NULL;
 }
 
-static int decode(struct sessions *s, struct wire_reader *d, int64_t now,
+static int decode(struct dcm_sessions *s, struct wire_reader *d, int64_t now,
 		  struct dcm_batch **ret_batch, bool *ret_is_kept, struct dcm_error *err)
 {
 	struct place place;
@@ -222,7 +222,7 @@ static int decode(struct sessions *s, struct wire_reader *d, int64_t now,
 	return 0;
 }
 
-int sessions__decode(struct sessions *s, const void *data, size_t n, int64_t now_mono_ns,
+int sessions__decode(struct dcm_sessions *s, const void *data, size_t n, int64_t now_mono_ns,
 		     struct dcm_batch **ret_batch, bool *ret_is_kept, struct dcm_error *err)
 {
 	struct wire_reader reader = {

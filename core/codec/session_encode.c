@@ -16,7 +16,7 @@
 #include "core/codec/session.h"
 #include "core/codec/wire_write.h"
 
-struct session {
+struct dcm_session {
 	struct dcm_hash name;	  /* random: nobody else has it */
 	uint64_t era;		  /* counts beginnings */
 	uint32_t n_messages;	  /* of this era */
@@ -24,16 +24,16 @@ struct session {
 	struct wire_sent sent;
 };
 
-struct session *session__new(void)
+struct dcm_session *session__new(void)
 {
-	CLEANUP(session__freep) struct session *s = NEW(struct session);
+	CLEANUP(session__freep) struct dcm_session *s = NEW(struct dcm_session);
 
 	if (!s || getrandom(&s->name, sizeof(s->name), 0) != sizeof(s->name))
 		return NULL;
 	return take_ptr(s);
 }
 
-void session__free(struct session *s)
+void session__free(struct dcm_session *s)
 {
 	if (!s)
 		return;
@@ -41,18 +41,18 @@ void session__free(struct session *s)
 	free(s);
 }
 
-void session__anew(struct session *s)
+void session__anew(struct dcm_session *s)
 {
 	builder__free(s->kept);
 	s->kept = NULL;
 }
 
-bool session__is_under_way(const struct session *s)
+bool session__is_under_way(const struct dcm_session *s)
 {
 	return s->kept != NULL;
 }
 
-static int begin(struct session *s, struct dcm_error *err)
+static int begin(struct dcm_session *s, struct dcm_error *err)
 {
 	s->kept = builder__new(SESSION_MAX_BYTES);
 	if (!s->kept)
@@ -64,7 +64,7 @@ static int begin(struct session *s, struct dcm_error *err)
 }
 
 /* The batch's profiles are in the builder then, and nothing else's. */
-static int copy(struct session *s, const struct dcm_batch *batch, struct dcm_error *err)
+static int copy(struct dcm_session *s, const struct dcm_batch *batch, struct dcm_error *err)
 {
 	CLEANUP(copier__freep) struct copier *c = copier__new(batch, s->kept);
 
@@ -77,7 +77,7 @@ static int copy(struct session *s, const struct dcm_batch *batch, struct dcm_err
 				       : 0;
 }
 
-static int take_up(struct session *s, const struct dcm_batch *batch, struct dcm_error *err)
+static int take_up(struct dcm_session *s, const struct dcm_batch *batch, struct dcm_error *err)
 {
 	int r = s->kept ? 0 : begin(s, err);
 
@@ -88,7 +88,7 @@ static int take_up(struct session *s, const struct dcm_batch *batch, struct dcm_
 	return r;
 }
 
-static int put(struct session *s, const struct dcm_batch *batch, struct buf *out)
+static int put(struct dcm_session *s, const struct dcm_batch *batch, struct buf *out)
 {
 	size_t start = wire_write__begin(out);
 	struct dcm_batch all;
@@ -114,7 +114,7 @@ static int put(struct session *s, const struct dcm_batch *batch, struct buf *out
 	return wire_write__end(out, start, &wire__session_header);
 }
 
-int session__encode(struct session *s, const struct dcm_batch *batch, struct buf *out,
+int session__encode(struct dcm_session *s, const struct dcm_batch *batch, struct buf *out,
 		    struct dcm_error *err)
 {
 	bool had_others;
@@ -138,4 +138,15 @@ int session__encode(struct session *s, const struct dcm_batch *batch, struct buf
 	builder__drop_profiles(s->kept);
 	s->n_messages++;
 	return 0;
+}
+
+int session__encode_bytes(struct dcm_session *s, const struct dcm_batch *batch, uint8_t **ret_data,
+			  size_t *ret_n, struct dcm_error *err)
+{
+	CLEANUP(buf__fini) struct buf out = { 0 };
+	int r = session__encode(s, batch, &out, err);
+
+	if (r == 0)
+		*ret_data = buf__take(&out, ret_n);
+	return r;
 }

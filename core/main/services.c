@@ -10,8 +10,6 @@
 #include <errno.h>
 #include <string.h>
 
-#include "core/base/buf.h"
-#include "core/base/cleanup.h"
 #include "core/base/error.h"
 #include "core/batch/batch.h"
 #include "core/codec/codec.h"
@@ -98,8 +96,7 @@ static int decode_session(const struct services *s, const struct dcm_decode *how
 
 	if (!DCM_HAS(how, sessions) || !how->sessions)
 		return error__set(err, -EINVAL, "sessions are read by who keeps them alone");
-	r = sessions__decode((struct sessions *)how->sessions, data, n, clock__mono(clock),
-			     ret_batch, &is_kept, err);
+	r = sessions__decode(how->sessions, data, n, clock__mono(clock), ret_batch, &is_kept, err);
 	if (r == 0 && how->found && DCM_HAS(how->found, is_kept))
 		how->found->is_kept = is_kept;
 	/* As every decoder has it. */
@@ -140,51 +137,18 @@ static int decode_as(void *ctx, const struct dcm_decode *how, const uint8_t *dat
 	return r;
 }
 
-/* ---- sessions: what plugins know as struct dcm_session and dcm_sessions is the codec's ---- */
-
 static int session_new(void *ctx, struct dcm_session **ret, struct dcm_error *err)
 {
 	(void)ctx;
-	*ret = (struct dcm_session *)session__new();
+	*ret = session__new();
 	return *ret ? 0 : error__nomem(err);
-}
-
-static void session_free(struct dcm_session *session)
-{
-	session__free((struct session *)session);
-}
-
-static void session_anew(struct dcm_session *session)
-{
-	session__anew((struct session *)session);
-}
-
-static int session_encode(struct dcm_session *session, const struct dcm_batch *batch,
-			  uint8_t **ret_data, size_t *ret_n, struct dcm_error *err)
-{
-	CLEANUP(buf__fini) struct buf out = { 0 };
-	int r = session__encode((struct session *)session, batch, &out, err);
-
-	if (r == 0)
-		*ret_data = buf__take(&out, ret_n);
-	return r;
 }
 
 static int sessions_new(void *ctx, uint64_t max_bytes, struct dcm_sessions **ret, struct dcm_error *err)
 {
 	(void)ctx;
-	*ret = (struct dcm_sessions *)sessions__new(max_bytes);
+	*ret = sessions__new(max_bytes);
 	return *ret ? 0 : error__nomem(err);
-}
-
-static void sessions_free(struct dcm_sessions *sessions)
-{
-	sessions__free((struct sessions *)sessions);
-}
-
-static void sessions_stat(struct dcm_sessions *sessions, uint32_t *ret_n, uint64_t *ret_bytes)
-{
-	sessions__stat((struct sessions *)sessions, ret_n, ret_bytes);
 }
 
 /* ---- rules: what plugins know as struct dcm_rules is the pipeline's struct rules ---- */
@@ -362,12 +326,12 @@ void services__init(struct services *s)
 	s->host.debuginfo = debuginfo;
 	s->host.debuginfo_wanted = debuginfo_wanted;
 	s->host.session_new = session_new;
-	s->host.session_free = session_free;
-	s->host.session_anew = session_anew;
-	s->host.session_encode = session_encode;
+	s->host.session_free = session__free;
+	s->host.session_anew = session__anew;
+	s->host.session_encode = session__encode_bytes;
 	s->host.sessions_new = sessions_new;
-	s->host.sessions_free = sessions_free;
-	s->host.sessions_stat = sessions_stat;
+	s->host.sessions_free = sessions__free;
+	s->host.sessions_stat = sessions__stat;
 	s->host.http_get = http_get;
 	s->host.http_client_new = http_client_new;
 	s->host.http_client_free = http_pool__client_free;

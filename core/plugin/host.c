@@ -457,6 +457,28 @@ static int host_sessions_new(const struct dcm_host *host, uint64_t max_bytes,
 			       : no_service(host, err, "decoder of sessions");
 }
 
+/* A host without sessions makes none, so nobody has one to do more with than to free none. */
+static void no_session_free(struct dcm_session *session)
+{
+	(void)session;
+}
+
+static void no_sessions_free(struct dcm_sessions *sessions)
+{
+	(void)sessions;
+}
+
+static void take_sessions(struct host *h)
+{
+	const struct host_services *s = h->services;
+
+	h->pub.session_free = s->session_new ? s->session_free : no_session_free;
+	h->pub.session_anew = s->session_anew;
+	h->pub.session_encode = s->session_encode;
+	h->pub.sessions_free = s->sessions_new ? s->sessions_free : no_sessions_free;
+	h->pub.sessions_stat = s->sessions_stat;
+}
+
 static int host_data_dir_make(const struct dcm_host *host, struct dcm_error *err)
 {
 	int r;
@@ -725,11 +747,7 @@ int host__new(const char *instance, const struct host_services *services, struct
 	take_http(h);
 	h->pub.rules_free = services->rules_free;
 	h->pub.rules_run = services->rules_run;
-	h->pub.session_free = services->session_free;
-	h->pub.session_anew = services->session_anew;
-	h->pub.session_encode = services->session_encode;
-	h->pub.sessions_free = services->sessions_free;
-	h->pub.sessions_stat = services->sessions_stat;
+	take_sessions(h);
 	h->pub.reply_put = services->reply_put;
 	h->pub.reply_header = services->reply_header;
 	h->pub.reply_problem = services->reply_problem;

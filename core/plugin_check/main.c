@@ -26,6 +26,7 @@
 #include "core/base/str.h"
 #include "core/batch/batch.h"
 #include "core/codec/codec.h"
+#include "core/codec/session.h"
 #include "core/plugin_check/cases.h"
 #include "core/plugin_check/silence.h"
 
@@ -152,6 +153,20 @@ static int decode(void *ctx, const char *format, const uint8_t *data, size_t n,
 {
 	(void)ctx;
 	return codec__decode(format, data, n, ret_batch, err);
+}
+
+static int session_new(void *ctx, struct dcm_session **ret, struct dcm_error *err)
+{
+	(void)ctx;
+	*ret = session__new();
+	return *ret ? 0 : error__nomem(err);
+}
+
+static int sessions_new(void *ctx, uint64_t max_bytes, struct dcm_sessions **ret, struct dcm_error *err)
+{
+	(void)ctx;
+	*ret = sessions__new(max_bytes);
+	return *ret ? 0 : error__nomem(err);
 }
 
 /* ---- running a case ---- */
@@ -290,6 +305,13 @@ static int check_file(const char *file, const char *yaml, unsigned sweep_seconds
 						 .resolved = resolved,
 						 .encode = encode,
 						 .decode = decode,
+						 .session_new = session_new,
+						 .session_free = session__free,
+						 .session_anew = session__anew,
+						 .session_encode = session__encode_bytes,
+						 .sessions_new = sessions_new,
+						 .sessions_free = sessions__free,
+						 .sessions_stat = sessions__stat,
 						 .http_client_new = silence__new,
 						 .http_client_free = silence__free,
 						 .http_start = silence__start,

@@ -84,7 +84,7 @@ struct dcm_http_options {
 };
 
 /*
- * (1.23) How requests are signed: AWS's Signature Version 4 (docs.aws.amazon.com: "Authenticating Requests"), which
+ * (1.24) How requests are signed: AWS's Signature Version 4 (docs.aws.amazon.com: "Authenticating Requests"), which
  * servers of objects other than Amazon's take too. The path of an URL is signed as it stands: there shall be nothing
  * in it but [A-Za-z0-9-._~/] and %XX in capitals.
  */
