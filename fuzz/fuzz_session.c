@@ -63,11 +63,11 @@ static void put(struct buf *out, uint8_t n_before, const uint8_t *data, size_t s
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
-	CLEANUP(session__freep) struct dcm_session *from = session__new();
-	CLEANUP(sessions__freep) struct dcm_sessions *to = sessions__new(UINT64_C(1) << 30);
+	CLEANUP(session__freep) struct dcm_session *from = NULL;
+	CLEANUP(sessions__freep) struct dcm_sessions *to = NULL;
 	uint8_t n_before = 0;
 
-	if (!from || !to)
+	if (session__new(&from, NULL) < 0 || sessions__new(UINT64_C(1) << 30, &to, NULL) < 0)
 		return 0;
 	for (unsigned i = 0; i < MESSAGES_MAX && size >= 2; i++) {
 		CLEANUP(batch__unrefp) struct dcm_batch *batch = NULL;

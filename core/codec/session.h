@@ -33,8 +33,8 @@ enum {
 
 /* ---- the sender's side; one thread at a time ---- */
 
-/* NULL: no memory, or no random numbers for its name. */
-struct dcm_session *session__new(void);
+/* 0 or -ENOMEM. */
+int session__new(struct dcm_session **ret, struct dcm_error *err);
 void session__free(struct dcm_session *s); /* NULL works */
 DEFINE_CLEANUP(struct dcm_session *, session__free);
 
@@ -56,8 +56,8 @@ int session__encode_bytes(struct dcm_session *s, const struct dcm_batch *batch, 
 
 /* ---- the receiver's; any thread, several at once ---- */
 
-/* Keeps so many bytes at most, of all senders. NULL: no memory. */
-struct dcm_sessions *sessions__new(uint64_t max_bytes);
+/* Keeps so many bytes at most, of all senders. 0 or -ENOMEM. */
+int sessions__new(uint64_t max_bytes, struct dcm_sessions **ret, struct dcm_error *err);
 void sessions__free(struct dcm_sessions *s); /* NULL works */
 DEFINE_CLEANUP(struct dcm_sessions *, sessions__free);
 

@@ -134,15 +134,16 @@ static bool put_back(struct dcm_sessions *s, struct kept *k, int64_t now)
 	return fits;
 }
 
-struct dcm_sessions *sessions__new(uint64_t max_bytes)
+int sessions__new(uint64_t max_bytes, struct dcm_sessions **ret, struct dcm_error *err)
 {
 	struct dcm_sessions *s = NEW(struct dcm_sessions);
 
 	if (!s)
-		return NULL;
+		return error__nomem(err);
 	s->max_bytes = max_bytes;
 	pthread_mutex_init(&s->lock, NULL);
-	return s;
+	*ret = s;
+	return 0;
 }
 
 void sessions__free(struct dcm_sessions *s)

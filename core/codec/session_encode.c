@@ -24,13 +24,19 @@ struct dcm_session {
 	struct wire_sent sent;
 };
 
-struct dcm_session *session__new(void)
+int session__new(struct dcm_session **ret, struct dcm_error *err)
 {
-	CLEANUP(session__freep) struct dcm_session *s = NEW(struct dcm_session);
+	struct dcm_session *s = NEW(struct dcm_session);
 
-	if (!s || getrandom(&s->name, sizeof(s->name), 0) != sizeof(s->name))
-		return NULL;
-	return take_ptr(s);
+	if (!s)
+		return error__nomem(err);
+	/* It waits until there is some, once after boot, and never gives less of so little. */
+	if (getrandom(&s->name, sizeof(s->name), 0) != sizeof(s->name)) {
+		free(s);
+		return error__sys(err, -errno, "no random number is to be had");
+	}
+	*ret = s;
+	return 0;
 }
 
 void session__free(struct dcm_session *s)

@@ -137,20 +137,6 @@ static int decode_as(void *ctx, const struct dcm_decode *how, const uint8_t *dat
 	return r;
 }
 
-static int session_new(void *ctx, struct dcm_session **ret, struct dcm_error *err)
-{
-	(void)ctx;
-	*ret = session__new();
-	return *ret ? 0 : error__nomem(err);
-}
-
-static int sessions_new(void *ctx, uint64_t max_bytes, struct dcm_sessions **ret, struct dcm_error *err)
-{
-	(void)ctx;
-	*ret = sessions__new(max_bytes);
-	return *ret ? 0 : error__nomem(err);
-}
-
 /* ---- rules: what plugins know as struct dcm_rules is the pipeline's struct rules ---- */
 
 static int rules_new(void *ctx, const struct dcm_relabel_rule *from, uint32_t n,
@@ -325,11 +311,11 @@ void services__init(struct services *s)
 	s->host.labelled = labelled;
 	s->host.debuginfo = debuginfo;
 	s->host.debuginfo_wanted = debuginfo_wanted;
-	s->host.session_new = session_new;
+	s->host.session_new = session__new;
 	s->host.session_free = session__free;
 	s->host.session_anew = session__anew;
 	s->host.session_encode = session__encode_bytes;
-	s->host.sessions_new = sessions_new;
+	s->host.sessions_new = sessions__new;
 	s->host.sessions_free = sessions__free;
 	s->host.sessions_stat = sessions__stat;
 	s->host.http_get = http_get;

@@ -444,8 +444,7 @@ static int host_session_new(const struct dcm_host *host, struct dcm_session **re
 {
 	const struct host_services *s = mine(host)->services;
 
-	return s->session_new ? s->session_new(s->ctx, ret, err)
-			      : no_service(host, err, "encoder of sessions");
+	return s->session_new ? s->session_new(ret, err) : no_service(host, err, "encoder of sessions");
 }
 
 static int host_sessions_new(const struct dcm_host *host, uint64_t max_bytes,
@@ -453,7 +452,7 @@ static int host_sessions_new(const struct dcm_host *host, uint64_t max_bytes,
 {
 	const struct host_services *s = mine(host)->services;
 
-	return s->sessions_new ? s->sessions_new(s->ctx, max_bytes, ret, err)
+	return s->sessions_new ? s->sessions_new(max_bytes, ret, err)
 			       : no_service(host, err, "decoder of sessions");
 }
 

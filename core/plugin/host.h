@@ -58,10 +58,9 @@ struct host_services {
 	int (*debuginfo)(void *ctx, const struct dcm_debuginfo *wish, int *ret_fd,
 			 uint64_t *ret_bytes, struct dcm_error *err);
 	void (*debuginfo_wanted)(void *ctx, bool wanted);
-	/* What these make the plugin frees and uses without `ctx`. Any may be NULL where the first two are. */
-	int (*session_new)(void *ctx, struct dcm_session **ret, struct dcm_error *err);
-	int (*sessions_new)(void *ctx, uint64_t max_bytes, struct dcm_sessions **ret,
-			    struct dcm_error *err);
+	/* Without `ctx`, because the plugin calls most of them as they are. All, or none. */
+	int (*session_new)(struct dcm_session **ret, struct dcm_error *err);
+	int (*sessions_new)(uint64_t max_bytes, struct dcm_sessions **ret, struct dcm_error *err);
 	void (*session_free)(struct dcm_session *session);
 	void (*session_anew)(struct dcm_session *session);
 	int (*session_encode)(struct dcm_session *session, const struct dcm_batch *batch,

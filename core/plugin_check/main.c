@@ -155,20 +155,6 @@ static int decode(void *ctx, const char *format, const uint8_t *data, size_t n,
 	return codec__decode(format, data, n, ret_batch, err);
 }
 
-static int session_new(void *ctx, struct dcm_session **ret, struct dcm_error *err)
-{
-	(void)ctx;
-	*ret = session__new();
-	return *ret ? 0 : error__nomem(err);
-}
-
-static int sessions_new(void *ctx, uint64_t max_bytes, struct dcm_sessions **ret, struct dcm_error *err)
-{
-	(void)ctx;
-	*ret = sessions__new(max_bytes);
-	return *ret ? 0 : error__nomem(err);
-}
-
 /* ---- running a case ---- */
 
 struct checker {
@@ -305,11 +291,11 @@ static int check_file(const char *file, const char *yaml, unsigned sweep_seconds
 						 .resolved = resolved,
 						 .encode = encode,
 						 .decode = decode,
-						 .session_new = session_new,
+						 .session_new = session__new,
 						 .session_free = session__free,
 						 .session_anew = session__anew,
 						 .session_encode = session__encode_bytes,
-						 .sessions_new = sessions_new,
+						 .sessions_new = sessions__new,
 						 .sessions_free = sessions__free,
 						 .sessions_stat = sessions__stat,
 						 .http_client_new = silence__new,

@@ -27,26 +27,9 @@ build() {
 	${CC:-cc} -g -O1 -no-pie -fno-omit-frame-pointer -Wl,--build-id -o "$@" "$1.c" || exit 1
 }
 id_of() { readelf -n "$1" | sed -n 's/.*Build ID: //p'; }
-cat >pprof.py <<'PY'
-import sys
-def varint(n):
-    out = b""
-    while n > 127:
-        out, n = out + bytes([n & 127 | 128]), n >> 7
-    return out + bytes([n])
-def number(field, n): return varint(field << 3) + varint(n)
-def text(field, b): return varint(field << 3 | 2) + varint(len(b)) + b
-address, build_id, path = int(sys.argv[1], 16), sys.argv[2].encode(), sys.argv[3].encode()
-strings = [b"", b"samples", b"count", path, build_id]
-out = text(1, number(1, 1) + number(2, 2)) + text(2, text(1, varint(1)) + text(2, varint(7)))
-out += text(3, number(1, 1) + number(2, 0x400000) + number(3, 0x500000) + number(5, 3) + number(6, 4))
-out += text(4, number(1, 1) + number(2, 1) + number(3, address + 1))
-out += b"".join(text(6, s) for s in strings)
-sys.stdout.buffer.write(out)
-PY
 # push NAME [PATH]: a profile of addresses of the program NAME, as if its file were at PATH
 push() {
-	python3 pprof.py "$(nm "$1" | sed -n "s/ T only_$1//p")" "$(id_of "$1")" "${2:-$dir/$1}" |
+	python3 "$top_srcdir/tests/programs/address_profile.py" "$(nm "$1" | sed -n "s/ T only_$1//p")" "$(id_of "$1")" "${2:-$dir/$1}" |
 		curl -s -f -o answer --unix-socket "$dir/sock" --data-binary @- \
 			"http://localhost/api/v1/ingest?name=pushed&label=service_name=$1" || not_ok debuginfo_auto.push "$1"
 }

@@ -68,24 +68,7 @@ head -c 3000 whole >short.elf
 start
 
 # ---- a profile of addresses ----
-cat >pprof.py <<'PY'
-import sys
-def varint(n):
-    out = b""
-    while n > 127:
-        out, n = out + bytes([n & 127 | 128]), n >> 7
-    return out + bytes([n])
-def number(field, n): return varint(field << 3) + varint(n)
-def text(field, b): return varint(field << 3 | 2) + varint(len(b)) + b
-address, build_id = int(sys.argv[1], 16), sys.argv[2].encode()
-strings = [b"", b"samples", b"count", b"/bin/program", build_id]
-out = text(1, number(1, 1) + number(2, 2)) + text(2, text(1, varint(1)) + text(2, varint(7)))
-out += text(3, number(1, 1) + number(2, 0x400000) + number(3, 0x500000) + number(5, 3) + number(6, 4))
-out += text(4, number(1, 1) + number(2, 1) + number(3, address + 1))
-out += b"".join(text(6, s) for s in strings)
-sys.stdout.buffer.write(out)
-PY
-python3 pprof.py "$address" "$id" >profile.pb
+python3 "$top_srcdir/tests/programs/address_profile.py" "$address" "$id" >profile.pb
 status=$(curl -s -o answer -w '%{http_code}' -H 'Authorization: Bearer letmein' --data-binary @profile.pb "http://$base/api/v1/ingest?name=pushed")
 if [ "$status" = 200 ]; then ok debuginfo_calls.pushed; else not_ok debuginfo_calls.pushed "$status: $(head -c 300 answer)"; fi
 echo root >root
@@ -197,8 +180,8 @@ struct.pack_into("<H", b, 56, len(notes))
 open("cut.elf", "wb").write(b)
 PY
 python3 cut.py
-sed 's/number(2, 0x400000)/number(2, 0)/; s/number(3, 0x500000)/number(3, 2 ** 64 - 1)/' pprof.py >pprof2.py
-python3 pprof2.py "$(nm second | sed -n 's/ T only_there//p')" "$id" >profile2.pb
+python3 "$top_srcdir/tests/programs/address_profile.py" "$(nm second | sed -n 's/ T only_there//p')" "$id" \
+	/bin/program 0 ffffffffffffffff >profile2.pb
 curl -s -o answer -H 'Authorization: Bearer letmein' --data-binary @profile2.pb "http://$base/api/v1/ingest?name=pushed"
 initiate agent "$(size cut.elf)"
 call Upload "$(info)" "$(chunks cut.elf)"

@@ -32,6 +32,25 @@ static struct dcm_http_client *client_of(const struct dcm_http_options *o)
 	return c;
 }
 
+static int begin(void **state)
+{
+	int r = make_dir(state);
+
+	if (r == 0)
+		r = http_pool__new("decima/test", &pool);
+	if (r == 0)
+		r = peer__start(dir);
+	no_peer = r == 1;
+	return r < 0 ? -1 : 0;
+}
+
+static int end(void **state)
+{
+	http_pool__free(pool);
+	peer__stop();
+	return remove_dir(state);
+}
+
 /* The options of most TLS tests: our authority is trusted. */
 static inline struct dcm_http_options trusting(void)
 {

@@ -940,25 +940,6 @@ static void takes_proxies_of_the_environment(void **state)
 	answer__fini(&a);
 }
 
-static int begin(void **state)
-{
-	int r = make_dir(state);
-
-	if (r == 0)
-		r = http_pool__new("decima/test", &pool);
-	if (r == 0)
-		r = peer__start(dir);
-	no_peer = r == 1;
-	return r < 0 ? -1 : 0;
-}
-
-static int end(void **state)
-{
-	http_pool__free(pool);
-	peer__stop();
-	return remove_dir(state);
-}
-
 int main(void)
 {
 	const struct CMUnitTest tests[] = {

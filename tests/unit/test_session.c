@@ -31,6 +31,21 @@ static void repair_header(struct buf *b)
 	memcpy(b->data + 16, &sum, sizeof(sum));
 }
 
+/* NULL: no memory. */
+static struct dcm_session *new_session(void)
+{
+	struct dcm_session *s = NULL;
+
+	return session__new(&s, NULL) == 0 ? s : NULL;
+}
+
+static struct dcm_sessions *new_sessions(uint64_t max_bytes)
+{
+	struct dcm_sessions *s = NULL;
+
+	return sessions__new(max_bytes, &s, NULL) == 0 ? s : NULL;
+}
+
 static struct buf must_encode(struct dcm_session *s, const struct dcm_batch *batch)
 {
 	struct dcm_error err = DCM_ERROR_INIT;
@@ -79,8 +94,8 @@ static void batches_come_back_as_they_were(void **state)
 {
 	(void)state;
 	for (uint64_t seed = 0; seed < 20; seed++) {
-		CLEANUP(session__freep) struct dcm_session *from = session__new();
-		CLEANUP(sessions__freep) struct dcm_sessions *to = sessions__new(UINT64_C(1) << 30);
+		CLEANUP(session__freep) struct dcm_session *from = new_session();
+		CLEANUP(sessions__freep) struct dcm_sessions *to = new_sessions(UINT64_C(1) << 30);
 
 		for (uint64_t i = 0; i < 20; i++) {
 			struct dcm_batch *batch = random_batch__new(
@@ -100,8 +115,8 @@ static void batches_come_back_as_they_were(void **state)
 static void what_was_sent_is_not_sent_again(void **state)
 {
 	(void)state;
-	CLEANUP(session__freep) struct dcm_session *from = session__new();
-	CLEANUP(sessions__freep) struct dcm_sessions *to = sessions__new(UINT64_C(1) << 30);
+	CLEANUP(session__freep) struct dcm_session *from = new_session();
+	CLEANUP(sessions__freep) struct dcm_sessions *to = new_sessions(UINT64_C(1) << 30);
 	struct dcm_batch *batch = random_batch__new(7, RANDOM_ONE_PROFILE);
 	struct dcm_batch *other = random_batch__new(8, RANDOM_NASTY);
 	struct buf alone = { 0 };
@@ -130,8 +145,8 @@ static void what_was_sent_is_not_sent_again(void **state)
 static void an_overlay_is_sent_as_it_is_seen(void **state)
 {
 	(void)state;
-	CLEANUP(session__freep) struct dcm_session *from = session__new();
-	CLEANUP(sessions__freep) struct dcm_sessions *to = sessions__new(UINT64_C(1) << 30);
+	CLEANUP(session__freep) struct dcm_session *from = new_session();
+	CLEANUP(sessions__freep) struct dcm_sessions *to = new_sessions(UINT64_C(1) << 30);
 
 	for (uint64_t seed = 0; seed < 20; seed++) {
 		struct dcm_batch *batch = random_batch__new(seed, seed % 2 ? RANDOM_NASTY : 0);
@@ -159,8 +174,8 @@ static void an_overlay_is_sent_as_it_is_seen(void **state)
 static void several_senders_do_not_mix(void **state)
 {
 	(void)state;
-	struct dcm_session *from[3] = { session__new(), session__new(), session__new() };
-	CLEANUP(sessions__freep) struct dcm_sessions *to = sessions__new(UINT64_C(1) << 30);
+	struct dcm_session *from[3] = { new_session(), new_session(), new_session() };
+	CLEANUP(sessions__freep) struct dcm_sessions *to = new_sessions(UINT64_C(1) << 30);
 	struct random random = { 1 };
 	uint64_t n_bytes;
 	uint32_t n;
@@ -185,9 +200,9 @@ static void several_senders_do_not_mix(void **state)
 static void what_does_not_follow_is_refused(void **state)
 {
 	(void)state;
-	CLEANUP(session__freep) struct dcm_session *from = session__new();
-	CLEANUP(sessions__freep) struct dcm_sessions *to = sessions__new(UINT64_C(1) << 30);
-	CLEANUP(sessions__freep) struct dcm_sessions *restarted = sessions__new(UINT64_C(1) << 30);
+	CLEANUP(session__freep) struct dcm_session *from = new_session();
+	CLEANUP(sessions__freep) struct dcm_sessions *to = new_sessions(UINT64_C(1) << 30);
+	CLEANUP(sessions__freep) struct dcm_sessions *restarted = new_sessions(UINT64_C(1) << 30);
 	struct dcm_batch *batch = random_batch__new(3, RANDOM_ONE_PROFILE);
 	struct buf m[3];
 	struct dcm_error err = DCM_ERROR_INIT;
@@ -226,9 +241,9 @@ static void what_does_not_follow_is_refused(void **state)
 static void memory_is_bounded(void **state)
 {
 	(void)state;
-	CLEANUP(sessions__freep) struct dcm_sessions *measure = sessions__new(UINT64_C(1) << 30);
-	CLEANUP(session__freep) struct dcm_session *first = session__new();
-	CLEANUP(session__freep) struct dcm_session *other = session__new();
+	CLEANUP(sessions__freep) struct dcm_sessions *measure = new_sessions(UINT64_C(1) << 30);
+	CLEANUP(session__freep) struct dcm_session *first = new_session();
+	CLEANUP(session__freep) struct dcm_session *other = new_session();
 	struct dcm_batch *batch = random_batch__new(3, RANDOM_ONE_PROFILE), *back = NULL;
 	struct buf a = must_encode(first, batch), b = must_encode(other, batch);
 	uint64_t one, n_bytes;
@@ -240,7 +255,7 @@ static void memory_is_bounded(void **state)
 	assert_int_equal(n, 1);
 
 	/* Room for one: the second is read, and not kept, until nobody has used the first for long. */
-	CLEANUP(sessions__freep) struct dcm_sessions *to = sessions__new(one + one / 2);
+	CLEANUP(sessions__freep) struct dcm_sessions *to = new_sessions(one + one / 2);
 	assert_int_equal(decode(to, &a, 0), 0);
 	assert_int_equal(sessions__decode(to, b.data, b.n, MINUTE, &back, &is_kept, NULL), 0);
 	assert_false(is_kept);
@@ -257,7 +272,7 @@ static void memory_is_bounded(void **state)
 	assert_int_equal(decode(to, &second, 11 * MINUTE), -ESTALE);
 
 	/* No room at all: every batch is read all the same. */
-	CLEANUP(sessions__freep) struct dcm_sessions *none = sessions__new(0);
+	CLEANUP(sessions__freep) struct dcm_sessions *none = new_sessions(0);
 	assert_int_equal(sessions__decode(none, a.data, a.n, 0, &back, &is_kept, NULL), 0);
 	assert_false(is_kept);
 	batch__unref(back);
@@ -271,8 +286,8 @@ static void memory_is_bounded(void **state)
 static void a_session_that_is_full_begins_anew(void **state)
 {
 	(void)state;
-	CLEANUP(session__freep) struct dcm_session *from = session__new();
-	CLEANUP(sessions__freep) struct dcm_sessions *to = sessions__new(UINT64_C(1) << 30);
+	CLEANUP(session__freep) struct dcm_session *from = new_session();
+	CLEANUP(sessions__freep) struct dcm_sessions *to = new_sessions(UINT64_C(1) << 30);
 	CLEANUP(builder__freep) struct dcm_builder *b = builder__new(0);
 	CLEANUP(mem__freep) char *text = malloc(1 << 19);
 	unsigned n_larger = 0;
@@ -310,7 +325,7 @@ static void a_session_that_is_full_begins_anew(void **state)
 static void a_batch_that_is_too_large_is_told(void **state)
 {
 	(void)state;
-	CLEANUP(session__freep) struct dcm_session *from = session__new();
+	CLEANUP(session__freep) struct dcm_session *from = new_session();
 	CLEANUP(builder__freep) struct dcm_builder *b = builder__new(0);
 	struct dcm_batch *batch = NULL, *small = random_batch__new(1, RANDOM_ONE_PROFILE);
 	struct dcm_error err = DCM_ERROR_INIT;
@@ -329,7 +344,7 @@ static void a_batch_that_is_too_large_is_told(void **state)
 	assert_false(session__is_under_way(from));
 	/* The next one begins anew. */
 	struct buf next = must_encode(from, small);
-	CLEANUP(sessions__freep) struct dcm_sessions *to = sessions__new(UINT64_C(1) << 30);
+	CLEANUP(sessions__freep) struct dcm_sessions *to = new_sessions(UINT64_C(1) << 30);
 	batch__unref(must_decode(to, &next));
 	buf__fini(&next);
 	buf__fini(&out);
@@ -340,8 +355,8 @@ static void a_batch_that_is_too_large_is_told(void **state)
 static void messages_end_after_so_many(void **state)
 {
 	(void)state;
-	CLEANUP(session__freep) struct dcm_session *from = session__new();
-	CLEANUP(sessions__freep) struct dcm_sessions *to = sessions__new(UINT64_C(1) << 30);
+	CLEANUP(session__freep) struct dcm_session *from = new_session();
+	CLEANUP(sessions__freep) struct dcm_sessions *to = new_sessions(UINT64_C(1) << 30);
 	struct dcm_batch *batch = random_batch__new(1, RANDOM_ONE_PROFILE);
 	size_t first = 0;
 
@@ -366,8 +381,8 @@ static void hostile_bytes_are_refused(void **state)
 			 *more = random_batch__new(6, 0);
 
 	for (unsigned round = 0; round < 3000; round++) {
-		CLEANUP(session__freep) struct dcm_session *from = session__new();
-		CLEANUP(sessions__freep) struct dcm_sessions *to = sessions__new(UINT64_C(1) << 30);
+		CLEANUP(session__freep) struct dcm_session *from = new_session();
+		CLEANUP(sessions__freep) struct dcm_sessions *to = new_sessions(UINT64_C(1) << 30);
 		struct buf first = must_encode(from, batch), second = must_encode(from, more);
 		struct dcm_error err = DCM_ERROR_INIT;
 		struct dcm_batch *back = NULL;
@@ -406,8 +421,8 @@ static void hostile_bytes_are_refused(void **state)
 static void damage_is_noticed(void **state)
 {
 	(void)state;
-	CLEANUP(session__freep) struct dcm_session *from = session__new();
-	CLEANUP(sessions__freep) struct dcm_sessions *to = sessions__new(UINT64_C(1) << 30);
+	CLEANUP(session__freep) struct dcm_session *from = new_session();
+	CLEANUP(sessions__freep) struct dcm_sessions *to = new_sessions(UINT64_C(1) << 30);
 	struct dcm_batch *batch = random_batch__new(5, RANDOM_ONE_PROFILE);
 	struct buf bytes = must_encode(from, batch);
 
@@ -432,7 +447,7 @@ static void failing_memory_is_survived(void **state)
 	FAILMALLOC_SWEEP (i) {
 		CLEANUP(session__freep) struct dcm_session *from = NULL;
 		struct buf first = { 0 }, second = { 0 };
-		from = session__new();
+		from = new_session();
 		int r = from ? session__encode(from, batch, &first, NULL) : -ENOMEM;
 		if (r == 0)
 			r = session__encode(from, more, &second, NULL);
@@ -441,13 +456,13 @@ static void failing_memory_is_survived(void **state)
 		buf__fini(&first);
 		buf__fini(&second);
 	}
-	CLEANUP(session__freep) struct dcm_session *from = session__new();
+	CLEANUP(session__freep) struct dcm_session *from = new_session();
 	struct buf first = must_encode(from, batch), second = must_encode(from, more);
 	FAILMALLOC_SWEEP (i) {
 		CLEANUP(sessions__freep) struct dcm_sessions *to = NULL;
 		struct dcm_batch *a = NULL, *b = NULL;
 		bool is_kept = true;
-		to = sessions__new(UINT64_C(1) << 30);
+		to = new_sessions(UINT64_C(1) << 30);
 		int r = to ? sessions__decode(to, first.data, first.n, 0, &a, &is_kept, NULL) : -ENOMEM;
 		/* Without memory for the list it is read, and not kept. */
 		bool was_kept = r == 0 && is_kept;
