@@ -204,6 +204,13 @@ AWS_SESSION_TOKEN=lent-token+/=
 daemon_start -c "$dir/near.yaml" || not_ok s3.environment_starts "$(last_words "$dir/log")"
 arrives lent_keys lent 1
 daemon_stop
+# Names below localhost are this machine's, for curl.
+daemon_start -c "$dir/near.yaml" --set outputs.s3.path_style=false --set "outputs.s3.endpoint=http://localhost:$port" ||
+	not_ok s3.before_the_host_starts "$(last_words "$dir/log")"
+push before 1
+arrives bucket_before_the_host before 1
+expect s3.bucket_is_in_the_host "host: profiles.localhost:$port" "$s3/headers"
+daemon_stop
 
 # ---- what a file may not say, and what is not shown ----
 # refused NAME WORDS SET...

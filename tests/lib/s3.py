@@ -86,7 +86,10 @@ class Handler(http.server.BaseHTTPRequestHandler):
 		if fail:
 			raise Refusal(int(fail[0]), fail[1], "as the test wants it")
 		judge("PUT", self.path, headers, body, self.said("secret"), self.said("token"))
-		bucket, _, key = urllib.parse.unquote(self.path).lstrip("/").partition("/")
+		path = urllib.parse.unquote(self.path).lstrip("/")
+		name, _, domain = headers.get("host", "").partition(":")[0].partition(".")
+		# The bucket's name stands before the host's, or in the path.
+		bucket, _, key = (name, "", path) if domain == "localhost" else path.partition("/")
 		if bucket != BUCKET:
 			raise Refusal(404, "NoSuchBucket", "The specified bucket does not exist")
 		if not key or ".." in key.split("/") or "//" in key:
