@@ -30,6 +30,7 @@ static void try_as(const char *format, const uint8_t *data, size_t size)
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
 	try_as("push.v1", data, size);
+	try_as("push.v1.json", data, size);
 	try_as("writeraw", data, size);
 	return 0;
 }

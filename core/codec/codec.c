@@ -67,6 +67,7 @@ static const struct format {
 	{ "batch", ".dcm", encode_wire, decode_wire },
 	{ "lines", "", NULL, folded__decode_lines },
 	{ "push.v1", "", NULL, pushed__decode },
+	{ "push.v1.json", "", NULL, pushed__decode_json },
 	{ "writeraw", "", NULL, pushed__decode_raw },
 	{ "writearrow", "", NULL, sampled__decode },
 	{ "otlp", "", NULL, otlp__decode },

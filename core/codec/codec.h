@@ -10,7 +10,7 @@
  *	"perf"        perf_script.h, in only
  *	"batch"       wire.h: everything that a batch holds
  *	"lines"       folded.h, in only
- *	"push.v1"     pushed.h, in only
+ *	"push.v1", "push.v1.json"  pushed.h, in only
  *	"writeraw"    pushed.h, in only
  *
  * Bytes in are anybody's: decode.h says what is promised. Any thread.

@@ -22,7 +22,8 @@ core_codec_libcodec_la_SOURCES = \
 	core/codec/perf_script.c core/codec/perf_script.h \
 	core/codec/pprof.h core/codec/pprof_encode.c core/codec/pprof_decode.c \
 	core/codec/pprof_input.h core/codec/pprof_labels.c core/codec/pprof_tables.c \
-	core/codec/pushed.c core/codec/pushed.h \
+	core/codec/pb_json.c core/codec/pb_json.h \
+	core/codec/pushed.c core/codec/pushed.h core/codec/pushed_json.c \
 	core/codec/sampled.c core/codec/sampled.h \
 	core/codec/varints.c core/codec/varints.h \
 	core/codec/session.h core/codec/session_decode.c core/codec/session_encode.c \

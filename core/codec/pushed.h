@@ -21,6 +21,9 @@
 
 int pushed__decode(const uint8_t *data, size_t n, const struct decode_options *o,
 		   struct dcm_batch **ret, struct dcm_error *err);
+/* JSON (pushed_json.c). */
+int pushed__decode_json(const uint8_t *data, size_t n, const struct decode_options *o,
+			struct dcm_batch **ret, struct dcm_error *err);
 int pushed__decode_raw(const uint8_t *data, size_t n, const struct decode_options *o,
 		       struct dcm_batch **ret, struct dcm_error *err);
 

@@ -355,7 +355,7 @@ struct dcm_host {
 	int (*encode)(const struct dcm_host *host, const struct dcm_batch *batch, uint32_t profile,
 		      const char *format, uint8_t **ret_data, size_t *ret_n, struct dcm_error *err);
 	/*
-	 * "pprof", "folded", "speedscope", "batch", (1.14) "lines", "push.v1", (1.15) "writeraw", (1.16) "otlp" and, of
+	 * "pprof", "folded", "speedscope", "batch", (1.14) "lines", "push.v1", (1.23) "push.v1.json", (1.15) "writeraw", (1.16) "otlp" and, of
 	 * development version 1 for sure, "otlp.1"; bytes from anyone: bounded, checked.
 	 */
 	int (*decode)(const struct dcm_host *host, const char *format, const uint8_t *data,

@@ -47,7 +47,7 @@ arrives no_escapes 'samples:samples:count::{service_name="odd",env="a_b_c_d"}' 5
 far_stop
 printf 'main;late 7\n' | push 'name=demo&label=service_name=late'
 printf 'main;late 8\n' | push 'name=demo&label=service_name=later'
-waits() { get /api/v1/status | grep -q '127.0.0.1'; }
+waits() { get /api/v1/pipeline | grep -q '127.0.0.1'; }
 wait_for 10 waits
 far_again pyroscope.far_is_back
 arrives after_it_was_away 'samples:samples:count::{service_name="late"}' 7

@@ -93,7 +93,9 @@ for format in trie tree jfr; do
 done
 printf 'a 1\n' | push pyroscope_no_name 400 /ingest
 printf 'a 1\n' | push pyroscope_bad_name 400 '/ingest?name=a%7Bb%7D'
-printf x | push connect_json 415 /push.v1.PusherService/Push -H 'Content-Type: application/json'
+printf x | push connect_text 415 /push.v1.PusherService/Push -H 'Content-Type: text/plain'
+printf '{"series":[{"samples":[{"rawProfile":"?"}]}]}' | push connect_json_bad 400 /push.v1.PusherService/Push -H 'Content-Type: application/json; charset=utf-8'
+expect receive.connect_json_bad_says 'RawSample.rawProfile is no base64' "$dir/answer"
 printf x | push connect_bad 400 /push.v1.PusherService/Push -H 'Content-Type: application/proto'
 expect receive.connect_code '"code":"invalid_argument"' "$dir/answer"
 
@@ -115,6 +117,7 @@ if clients; then
 		not_ok receive.connect "$(head -n 2 "$dir/err" | tr '\n' '|')"
 	fi
 	sums connect_is_stored 3 'thing:samples:count::{service_name="connected"}'
+	sums json_is_stored 3 'thing:samples:count::{service_name="in_json"}'
 	timeout 60 "$dir/pushing" sdk "$base" 4 >"$dir/sdk" 2>&1
 	if grep -q ERROR "$dir/sdk"; then not_ok receive.sdk "$(grep ERROR "$dir/sdk" | head -n 1)"; else ok receive.sdk; fi
 	shop='{service_name="shop.checkout",env="test"}'

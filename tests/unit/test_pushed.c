@@ -424,6 +424,64 @@ static void test_measure(void **state)
 	assert_non_null(strstr(err.text, "line 1"));
 }
 
+/* JSON with HEAP, under one of the names that it may have. */
+static struct buf json_of(const char *name, const char *before)
+{
+	static const char digits[] =
+		"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_";
+	struct buf raw = { 0 }, json = { 0 };
+
+	pb_text__append(&raw, HEAP);
+	buf__printf(&json,
+		    "{\"unknown\":[{}],\"series\":[%s{\"labels\":[{\"name\":\"service_name\","
+		    "\"value\":\"shop\"}],\"annotations\":null,\"samples\":[{\"%s\":\"",
+		    before, name);
+	for (size_t bit = 0; bit < raw.n * 8; bit += 6) {
+		size_t at = bit / 8;
+		unsigned two = (unsigned)raw.data[at] << 8 | (at + 1 < raw.n ? raw.data[at + 1] : 0);
+		buf__byte(&json, (uint8_t)digits[two >> (10 - bit % 8) & 63]);
+	}
+	buf__text(&json, "\",\"ID\":\"an id\"}]}]}");
+	buf__fini(&raw);
+	return json;
+}
+
+static void test_json(void **state)
+{
+	(void)state;
+	static const char *const names[] = { "rawProfile", "raw_profile" };
+	CLEANUP(batch__unrefp) struct dcm_batch *want = decode_heap(NULL, NULL, NULL);
+	const struct dcm_hash x = batch__content(want);
+	struct dcm_error err = DCM_ERROR_INIT;
+	struct dcm_batch *none;
+
+	for (unsigned i = 0; i < 2; i++) {
+		struct buf json = json_of(names[i], "null,");
+		struct dcm_batch *got = NULL;
+		int r = codec__decode_with("push.v1.json", json.data, json.n, NULL, &got, &err);
+		assert_int_equal(r, -EINVAL);
+		assert_non_null(strstr(err.text, "PushRequest.series is no object"));
+		buf__fini(&json);
+		json = json_of(names[i], "");
+		if (codec__decode_with("push.v1.json", json.data, json.n, NULL, &got, &err) < 0)
+			fail_msg("%s", err.text);
+		const struct dcm_hash y = batch__content(got);
+		assert_true(x.lo == y.lo && x.hi == y.hi);
+		batch__unref(got);
+		FAILMALLOC_SWEEP (k) {
+			got = NULL;
+			r = codec__decode_with("push.v1.json", json.data, json.n, NULL, &got, NULL);
+			failmalloc__disarm();
+			assert_true(r == 0 ? got != NULL : r == -ENOMEM && !got);
+			batch__unref(got);
+		}
+		buf__fini(&json);
+	}
+	assert_int_equal(codec__decode_with("push.v1.json", (const uint8_t *)"[1]", 3, NULL, &none, &err),
+			 -EINVAL);
+	assert_non_null(strstr(err.text, "push.v1: JSON: it is no object"));
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -432,6 +490,7 @@ int main(void)
 		cmocka_unit_test(test_labels),
 		cmocka_unit_test(test_limits),
 		cmocka_unit_test(test_faults),
+		cmocka_unit_test(test_json),
 		cmocka_unit_test(test_identity),
 		cmocka_unit_test(test_identity_of_measures),
 		cmocka_unit_test(test_identity_of_times),

@@ -2,8 +2,8 @@
 /*
  * plugins/input/receive/push.c - push.v1.PusherService/Push, a unary call of Connect
  *
- * The request is a message as it is, the answer an empty one; a refusal is JSON with one of Connect's codes. By gRPC the
- * same, which the host takes out of its frames, and a status.
+ * The request is a message as it is or in JSON, the answer an empty one; a refusal is JSON with one of Connect's codes. By gRPC the
+ * first, which the host takes out of its frames, and a status.
  */
 #include "plugins/input/receive/pyroscope.h"
 
@@ -43,24 +43,36 @@ static void refuse(const struct desk *d, const struct desk_verdict *v, struct dc
 	buf__fini(&body);
 }
 
+/* With or without parameters, as "; charset=utf-8". */
+static bool is_of_type(struct dcm_str header, struct dcm_str type)
+{
+	return str__starts(header, type) &&
+	       (header.n == type.n || header.p[type.n] == ';' || header.p[type.n] == ' ');
+}
+
 static void answer(void *ctx, const struct dcm_request *q, struct dcm_reply *reply)
 {
 	struct desk *d = ctx;
-	struct dcm_decode how = { .format = "push.v1", .identity = DCM_IDENTITY_TIMED };
+	struct dcm_decode how = { .identity = DCM_IDENTITY_TIMED };
 	struct dcm_str type = desk__field(q->headers, q->n_headers, "content-type");
+	const bool is_json = is_of_type(type, STR("application/json"));
 	struct desk_verdict v;
 
-	if (!str__starts(type, STR("application/grpc")) && !str__eq(type, STR("application/proto")) &&
-	    !str__eq(type, STR("application/x-protobuf"))) {
+	if (!is_json && !str__starts(type, STR("application/grpc")) &&
+	    !is_of_type(type, STR("application/proto")) &&
+	    !is_of_type(type, STR("application/x-protobuf"))) {
 		desk__refuse(d, &v,
-			     415, "Content-Type %.*s is not read here; send push.v1.PushRequest as application/proto",
+			     415, "Content-Type %.*s is not read here; send push.v1.PushRequest as application/proto or application/json",
 			     STR_ARG(type));
-		d->host->reply_header(reply, "Accept-Post", "application/proto");
+		d->host->reply_header(reply, "Accept-Post", "application/proto, application/json");
 		desk__tell(d, &v, reply);
 		return;
 	}
+	how.format = is_json ? "push.v1.json" : "push.v1";
 	desk__take(d, &how, q->body, q->n_body, q, &v);
-	if (v.status == 200)
+	if (v.status == 200 && is_json)
+		d->host->reply_put(reply, 200, "application/json", "{}", 2);
+	else if (v.status == 200)
 		d->host->reply_put(reply, 200, "application/proto", "", 0);
 	else
 		refuse(d, &v, reply);

@@ -3,7 +3,7 @@
 // A program that sends its own profiles as Pyroscope's clients do.
 //
 //	pushing sdk URL SECONDS    the SDK, for so long: CPU and heap
-//	pushing connect URL FILE   a pprof by push.v1, as Connect's client of the published service sends it
+//	pushing connect URL FILE   a pprof by push.v1, as Connect's client of the published service sends it, as a message and in JSON
 package main
 
 import (
@@ -64,15 +64,15 @@ func bySDK(url string, seconds int) {
 	check(p.Stop())
 }
 
-func byConnect(url, file string) {
+func byConnect(url, file, service string, options ...connect.ClientOption) {
 	raw, err := os.ReadFile(file)
 	check(err)
-	client := pushv1connect.NewPusherServiceClient(http.DefaultClient, url, connect.WithSendGzip())
+	client := pushv1connect.NewPusherServiceClient(http.DefaultClient, url, append(options, connect.WithSendGzip())...)
 	_, err = client.Push(context.Background(), connect.NewRequest(&pushv1.PushRequest{
 		Series: []*pushv1.RawProfileSeries{{
 			Labels: []*typesv1.LabelPair{
 				{Name: "__name__", Value: "thing"},
-				{Name: "service_name", Value: "connected"},
+				{Name: "service_name", Value: service},
 			},
 			Samples: []*pushv1.RawSample{{RawProfile: raw, ID: "0b5f1d4a-9a54-4e2c-9d0a-0d6a2f6f4d7e"}},
 		}},
@@ -87,7 +87,8 @@ func main() {
 		check(err)
 		bySDK(os.Args[2], seconds)
 	case len(os.Args) == 4 && os.Args[1] == "connect":
-		byConnect(os.Args[2], os.Args[3])
+		byConnect(os.Args[2], os.Args[3], "connected")
+		byConnect(os.Args[2], os.Args[3], "in_json", connect.WithProtoJSON())
 	default:
 		check(fmt.Errorf("usage: pushing sdk URL SECONDS | pushing connect URL FILE"))
 	}
