@@ -11,7 +11,7 @@ set -u
 [ -e "$plugins/input_receive.so" ] || skip_all "built without receive"
 [ -e "$plugins/output_decima.so" ] || skip_all "built without the output decima"
 command -v openssl >/dev/null || skip_all "no openssl"
-"$top_srcdir/tools/certificates" "$dir/ca" server 127.0.0.1 >"$dir/err" 2>&1 || skip_all "no certificates: $(tail -n 1 "$dir/err")"
+certificates_made agent_server ca server 127.0.0.1
 
 server=
 old=

@@ -98,10 +98,7 @@ fi
 
 # ---- behind TLS ----
 id=$(readelf -n whole | sed -n 's/.*Build ID: //p')
-if ! "$top_srcdir/tools/certificates" "$dir/ca" server localhost 127.0.0.1 >err 2>&1; then
-	not_ok debuginfo_client.certificates "$(head -n 1 err)"
-	exit 1
-fi
+certificates_made debuginfo_client ca server localhost 127.0.0.1
 serve ca/server.pem ca/server.key
 send "https://127.0.0.1:$port" --ca-file ca/ca.pem whole
 expect_status debuginfo_client.tls 0 $?

@@ -48,6 +48,15 @@ grpcurl_made() {
 	fi
 }
 
+# certificates_made NAME HOW ARGUMENT...: by tools/certificates, into $dir/HOW; one that fails is a failure, and the end
+certificates_made() {
+	made=$1 made_in=$2
+	shift 2
+	"$top_srcdir/tools/certificates" "$dir/$made_in" "$@" >"$dir/err" 2>&1 && return
+	not_ok "$made.certificates" "$(tail -n 2 "$dir/err" | tr '\n' '|')"
+	exit 1
+}
+
 # expect NAME WANT FILE: the file has a line with that text (fixed string).
 expect() {
 	if grep -qF -e "$2" "$3"; then ok "$1"; else not_ok "$1" "no \"$2\" in: $(head -c 300 "$3" | tr '\n' '|')"; fi

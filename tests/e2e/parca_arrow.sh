@@ -55,7 +55,8 @@ expect parca_arrow.cut_says_where 'writearrow: message' "$dir/err"
 
 # ---- by TLS with a token, as agents send that go over a network ----
 daemon_stop
-if "$top_srcdir/tools/certificates" "$dir/tls" server 127.0.0.1 >"$dir/err" 2>&1; then
+if command -v openssl >/dev/null; then
+	certificates_made parca_arrow tls server 127.0.0.1
 	printf 'server: { tokens: [{ token: letmein, role: write }], tls: { cert_file: tls/server.pem, key_file: tls/server.key } }\n' |
 		cat - "$dir/arrow.yaml" >"$dir/tls.yaml"
 	rm -rf "$dir/data"
@@ -68,7 +69,7 @@ if "$top_srcdir/tools/certificates" "$dir/tls" server 127.0.0.1 >"$dir/err" 2>&1
 	ask query stacks 'parca_agent:samples:count:cpu:nanoseconds:delta' --from $hour --to $((hour + 60)) >"$dir/answer" 2>"$dir/err"
 	expect parca_arrow.tls_is_stored 'handle_request_of_python 7' "$dir/answer"
 else
-	skip parca_arrow.tls "no certificates: $(tail -n 1 "$dir/err")"
+	skip parca_arrow.tls "no openssl"
 fi
 
 # ---- both layouts that agents have had, with dictionaries that grow and that are replaced: one answer ----

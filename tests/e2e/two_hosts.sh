@@ -55,9 +55,8 @@ heard() { ip -n "$1" neighbour del "$2" dev wire; }
 server_is_at() { printf '127.0.0.1 localhost\n%s %s\n' "$1" "$host" >"$dir/hosts"; }
 server_is_at "$server_ip"
 
-"$top_srcdir/tools/certificates" "$dir/tls" server "$host" >"$dir/err" 2>&1 &&
-	"$top_srcdir/tools/certificates" "$dir/tls" client agent >"$dir/err" 2>&1 ||
-	skip_all "no certificates: $(tail -n 1 "$dir/err")"
+certificates_made two_hosts tls server "$host"
+certificates_made two_hosts tls client agent
 printf 'letmein-letmein\n' >"$dir/token"
 
 # ---- nobody opens a port to everybody by accident ----
