@@ -172,20 +172,14 @@ bool sessions__is_message(const void *data, size_t n)
 	return n >= WIRE_MAGIC_BYTES && memcmp(data, wire__session_header.magic, WIRE_MAGIC_BYTES) == 0;
 }
 
-/* The builder is any: it only says what is wrong. */
+/* Before anybody knows whose builder it is. */
 static int read_place(struct wire_reader *d, struct place *ret, struct dcm_error *err)
 {
-	CLEANUP(builder__freep) struct dcm_builder *b = builder__new(0);
-	struct dcm_batch *none = NULL;
-
-	if (!b)
-		return error__nomem(err);
-	d->b = b;
-	d->where = "place";
 	if (wire_read__hash(d, &ret->name) && wire_read__number(d, &ret->era) &&
 	    wire_read__number(d, &ret->n_before))
 		return 0;
-	return builder__seal(b, &none, err);
+	return error__set(err, -EBADMSG,
+			  "place: the bytes end too early, or a number has more than 64 bits");
 }
 
 static struct kept *session_of(struct dcm_sessions *s, const struct place *place,

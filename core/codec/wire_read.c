@@ -89,7 +89,8 @@ static const char *const map_names[WIRE_N_MAPS] = { "string",	"mapping", "functi
 
 static bool damaged(struct wire_reader *d, const char *fault)
 {
-	builder__fail(d->b, -EBADMSG, "%s: %s", d->where, fault);
+	if (d->b)
+		builder__fail(d->b, -EBADMSG, "%s: %s", d->where, fault);
 	return false;
 }
 

@@ -50,7 +50,7 @@ struct wire_reader {
 /* 0: a body follows that is all there is, and as it was written; -EBADMSG, -EPROTONOSUPPORT. */
 int wire_read__header(const uint8_t *data, size_t n, const struct wire_header *h, struct dcm_error *err);
 
-/* These return false when the builder has failed. */
+/* These return false when the builder has failed; the first two, without one, when the bytes are damaged. */
 bool wire_read__number(struct wire_reader *d, uint64_t *ret);
 bool wire_read__hash(struct wire_reader *d, struct dcm_hash *ret);
 /* The id, the tables, profiles and rows, up to the end. */

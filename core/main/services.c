@@ -8,7 +8,6 @@
 #include "config.h"
 
 #include <errno.h>
-#include <string.h>
 
 #include "core/base/error.h"
 #include "core/batch/batch.h"
@@ -94,11 +93,9 @@ static int decode_session(const struct services *s, const struct dcm_decode *how
 	bool is_kept = false;
 	int r;
 
-	if (!DCM_HAS(how, sessions) || !how->sessions)
-		return error__set(err, -EINVAL, "sessions are read by who keeps them alone");
 	r = sessions__decode(how->sessions, data, n, clock__mono(clock), ret_batch, &is_kept, err);
-	if (r == 0 && how->found && DCM_HAS(how->found, is_kept))
-		how->found->is_kept = is_kept;
+	if (r == 0 && how->found && DCM_HAS(how->found, session))
+		how->found->session = is_kept ? DCM_SESSION_KEPT : DCM_SESSION_UNKEPT;
 	/* As every decoder has it. */
 	return r == -EBADMSG || r == -EPROTONOSUPPORT ? -EINVAL : r;
 }
@@ -117,7 +114,7 @@ static int decode_as(void *ctx, const struct dcm_decode *how, const uint8_t *dat
 	struct decode_measure m;
 	int r;
 
-	if (how->format && strcmp(how->format, "session") == 0)
+	if (DCM_HAS(how, sessions) && how->sessions && sessions__is_message(data, n))
 		return decode_session(ctx, how, data, n, ret_batch, err);
 	o.notes = &notes;
 	if (DCM_HAS(how, duration_ns)) {

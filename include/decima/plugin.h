@@ -57,7 +57,7 @@
  *   1.21 dcm_request.labels; host: labelled()
  *   1.22 dcm_http_call.file; host: debuginfo(), debuginfo_wanted()
  *   1.23 host: session_new, session_free, session_anew, session_encode, sessions_new, sessions_free,
- *        sessions_stat; dcm_decode.sessions, dcm_found.is_kept; dcm_batch.origin, .stack_origins
+ *        sessions_stat; dcm_decode.sessions, dcm_found.session; dcm_batch.origin, .stack_origins
  *   1.24 host: http_client_sign()
  */
 #ifndef DECIMA_PLUGIN_H
@@ -181,13 +181,20 @@ struct dcm_temporality_of {
 	uint32_t temporality; /* enum dcm_temporality */
 };
 
+/* (1.23) What became of the session that a message was of. */
+enum dcm_session_fate {
+	DCM_SESSION_NONE, /* it was a batch on its own */
+	DCM_SESSION_KEPT, /* the next message of it can be read */
+	DCM_SESSION_UNKEPT, /* there is no room for it: batches should come on their own for a while */
+};
+
 /* What there is to say of bytes that were decoded all the same: dcm_decode.found. The caller sets the size. */
 struct dcm_found {
 	uint32_t size;
 	const char *old_version; /* of the format, where it is an old one that was told by the bytes; static; else NULL */
 	uint64_t n_refused;	  /* profiles that were left out */
 	struct dcm_error refusal; /* why the first was */
-	bool is_kept; /* (1.23) of "session": the next message of it can be read; else batches should come on their own for a while */
+	uint32_t session;	  /* (1.23) enum dcm_session_fate */
 };
 
 /*
@@ -216,8 +223,8 @@ struct dcm_decode {
 	 */
 	struct dcm_str measure;
 	int64_t scale, period, duration_ns;
-	struct dcm_found *found;       /* (1.16) filled in on success; may be NULL */
-	struct dcm_sessions *sessions; /* (1.23) of format "session", which needs it */
+	struct dcm_found *found; /* (1.16) filled in on success; may be NULL */
+	struct dcm_sessions *sessions; /* (1.23) "batch" reads messages of sessions, too; NULL: batches alone */
 };
 
 /* A profile's new values: host->revalued(). */
@@ -537,8 +544,8 @@ struct dcm_host {
 	int (*session_encode)(struct dcm_session *session, const struct dcm_batch *batch,
 			      uint8_t **ret_data, size_t *ret_n, struct dcm_error *err);
 	/*
-	 * The receiver's: keeps so many bytes at most, of all senders; any thread. decode_as() reads messages with it, format
-	 * "session": -ESTALE is for one that does not follow on what is known here, whose sender has to begin anew.
+	 * The receiver's: keeps so many bytes at most, of all senders; any thread. decode_as() reads messages with it,
+	 * format "batch": -ESTALE is for one that does not follow on what is known here, whose sender has to begin anew.
 	 */
 	int (*sessions_new)(const struct dcm_host *host, uint64_t max_bytes,
 			    struct dcm_sessions **ret, struct dcm_error *err);

@@ -8,13 +8,6 @@
  */
 #include "plugins/input/receive/decima.h"
 
-#include <string.h>
-
-static bool is_message(const struct dcm_request *q)
-{
-	return q->n_body >= 4 && memcmp(q->body, "DCMS", 4) == 0;
-}
-
 static void show(const struct decima_door *door)
 {
 	const struct dcm_host *host = door->desk->host;
@@ -26,30 +19,20 @@ static void show(const struct decima_door *door)
 	host->metric_set(door->bytes, (double)bytes);
 }
 
-static void take_of_session(struct decima_door *door, const struct dcm_request *q, struct dcm_reply *reply)
-{
-	static const uint8_t goes_on[] = { 1 << 3, 1 };
-	const struct dcm_host *host = door->desk->host;
-	struct dcm_found found = { .size = sizeof(found) };
-	struct dcm_decode how = { .format = "session", .sessions = door->sessions, .found = &found };
-	bool is_taken = desk__take_message(door->desk, "decima", &how, q, reply);
-
-	if (is_taken && found.is_kept)
-		host->reply_put(reply, 200, "application/proto", goes_on, sizeof(goes_on));
-	else if (is_taken)
-		host->metric_add(door->unkept, 1);
-	show(door);
-}
-
 static void answer(void *ctx, const struct dcm_request *q, struct dcm_reply *reply)
 {
+	static const uint8_t goes_on[] = { 1 << 3, 1 };
 	struct decima_door *door = ctx;
-	struct dcm_decode how = { .format = "batch" };
+	const struct dcm_host *host = door->desk->host;
+	struct dcm_found found = { .size = sizeof(found) };
+	struct dcm_decode how = { .format = "batch", .sessions = door->sessions, .found = &found };
+	bool is_taken = desk__take_message(door->desk, "decima", &how, q, reply);
 
-	if (is_message(q))
-		take_of_session(door, q, reply);
-	else
-		desk__take_message(door->desk, "decima", &how, q, reply);
+	if (is_taken && found.session == DCM_SESSION_KEPT)
+		host->reply_put(reply, 200, "application/proto", goes_on, sizeof(goes_on));
+	else if (is_taken && found.session == DCM_SESSION_UNKEPT)
+		host->metric_add(door->unkept, 1);
+	show(door);
 }
 
 int decima__serve(struct decima_door *door, struct desk *d, struct dcm_error *err)
