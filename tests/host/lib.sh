@@ -107,7 +107,7 @@ at_least() {
 # ------------------------------------------------------------------------------------------------
 # Programs whose chains are known (tests/lib/chains.sh)
 
-right=99.5 # and how much of it is whole, if not 98
+right=99.5 # and how much of it is whole, if not 95
 # case_of NAME CHAINS COMMAND..: a program that judge looks at, and the chains it has to show, with $other, in $right percent
 case_of() {
 	case_name=$1 case_chains=$2

@@ -28,12 +28,13 @@ unnamed() { printf '%s' "$root" | sed "s/_start/$1[+]0x[0-9a-f]+/; s/main\$/$1[+
 kinds() { CHAINS=$1 OTHER=$other awk -f "$top_srcdir/tests/lib/chain.awk"; }
 
 # exact NAME CHAINS STACKS [SETTLED [PERCENT [WHOLE]]]: a case; of files of stacks as above. Of those in SETTLED at least
-# 99.5 % of the CPU time is in a chain or on the way there, at least 98 % in the whole of the first, and none of STACKS
-# anywhere else. A stack that says that it is cut is not wrong, and not right either.
+# 99.5 % of the CPU time is in a chain or on the way there, at least 95 % in the whole of the first (where the machine
+# stands still for 30 ms, one sample weighs as much as thirty), and none of STACKS anywhere else. A stack that says that
+# it is cut is not wrong, and not right either.
 exact() {
 	kinds "$2" <"$3" | sed -n 's/^# //p' >"$dir/wrong"
 	kinds "$2" <"${4:-$3}" >"$dir/kinds"
-	verdict=$(awk -F = -v right="${5:-99.5}" -v whole="${6:-98}" -v wrong="$(wc -l <"$dir/wrong")" '
+	verdict=$(awk -F = -v right="${5:-99.5}" -v whole="${6:-95}" -v wrong="$(wc -l <"$dir/wrong")" '
 		/^[a-z]*=/ { v[$1] = $2; all += $2 }
 		END {
 			if (all == 0) exit
@@ -45,7 +46,7 @@ exact() {
 	case $verdict in
 	ok*) ok "$1: ${verdict#ok }" ;;
 	*)
-		not_ok "$1" "${verdict:-no samples}; most often: $(head -n 1 "${4:-$3}"), wrong: $(head -n 1 "$dir/wrong")"
+		not_ok "$1" "${verdict:-no samples}; most often: $(head -n 1 "${4:-$3}" | cut -c 1-400), wrong: $(head -n 1 "$dir/wrong")"
 		sed 's/^/# wrong: /' "$dir/wrong"
 		;;
 	esac
