@@ -83,7 +83,8 @@ enum dcm_temporality decode__temporality(const struct decode_options *o, struct 
 			return (enum dcm_temporality)o->temporalities[i].temporality;
 	if (o->has_temporality)
 		return o->temporality;
-	if (duration_ns > 0)
+	/* Python's pypprof, which has to say some duration, says 1 ns of what is of a moment. */
+	if (duration_ns > 1)
 		return DCM_DELTA;
 	return type__usual(&(struct type_text){ .name = name, .sample_type = sample_type });
 }

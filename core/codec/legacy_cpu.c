@@ -12,6 +12,10 @@
  * stacks have the same frame behind the leaf, that is one of the signal's handler, and goes. What the
  * profile is of a time is not said; it is a delta of the time that the caller knows. Otherwise than
  * Go's reader, one that ends within a stack is refused.
+ *
+ * Behind names (legacy_symbols.c), a period of 1 us is none: who writes both does not know it. There are
+ * counts alone then. And where the names are of numbers, as com.papertrail:profiler for Java writes
+ * them, the words are these numbers, and no signal's handler is among them.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -85,12 +89,13 @@ static int cut_off(struct legacy_profile *p)
 
 static int read_stack(struct legacy_profile *p, struct words *w, uint64_t times, uint64_t n)
 {
+	const unsigned to_call = legacy_symbols__are_of_numbers(p) ? 0 : 1;
 	const int64_t count = times < INT64_MAX ? (int64_t)times : INT64_MAX;
 	const int64_t values[2] = { count, legacy_profile__times(count, p->period) };
 
 	for (uint64_t i = 0; i < n; i++) {
 		uint64_t address = next_word(w);
-		int r = legacy_profile__frame(p, i ? address - 1 : address);
+		int r = legacy_profile__frame(p, i ? address - to_call : address);
 		if (r < 0)
 			return r;
 	}
@@ -132,7 +137,7 @@ static uint32_t find_handler(const struct legacy_profile *p, uint32_t *counts)
 	return DCM_NONE;
 }
 
-static int drop_handler(struct legacy_profile *p)
+static int drop_handlers(struct legacy_profile *p)
 {
 	CLEANUP(mem__freep)
 	uint32_t *counts = mem__resize(NULL, p->addresses.n + 1, sizeof(*counts));
@@ -147,7 +152,20 @@ static int drop_handler(struct legacy_profile *p)
 				legacy_profile__drop_second(p, s);
 		}
 	}
+	legacy_profile__drop_doubles(p);
 	return 0;
+}
+
+static void take_types(struct legacy_profile *p, uint64_t period_us)
+{
+	bool is_known = period_us > 1 || p->symbols.n == 0;
+
+	p->n_types = is_known ? 2 : 1;
+	p->types[0] = (struct legacy_unit){ "samples", "count" };
+	p->types[1] = p->period_type = (struct legacy_unit){ "cpu", "nanoseconds" };
+	p->period = is_known ? (int64_t)period_us * 1000 : 0;
+	p->name = "process_cpu";
+	p->is_delta = true;
 }
 
 int legacy_cpu__read(struct legacy_profile *p, const uint8_t *data, size_t n)
@@ -167,17 +185,12 @@ int legacy_cpu__read(struct legacy_profile *p, const uint8_t *data, size_t n)
 	if (head.period_us > INT64_MAX / 1000)
 		return error__set(p->err, -EINVAL, "pprof: %s: its period of %llu us is beyond 64 bits",
 				  p->what, (unsigned long long)head.period_us);
-	p->n_types = 2;
-	p->types[0] = (struct legacy_unit){ "samples", "count" };
-	p->types[1] = p->period_type = (struct legacy_unit){ "cpu", "nanoseconds" };
-	p->period = (int64_t)head.period_us * 1000;
-	p->is_delta = true;
+	take_types(p, head.period_us);
 	int r = read_samples(p, &w);
-	if (r == 0)
-		r = drop_handler(p);
+	if (r == 0 && !legacy_symbols__are_of_numbers(p))
+		r = drop_handlers(p);
 	if (r < 0)
 		return r;
-	legacy_profile__drop_doubles(p);
 	struct legacy_lines l = { .p = (const char *)w.p, .end = (const char *)w.p + w.n };
 	return legacy_maps__read(p, &l);
 }

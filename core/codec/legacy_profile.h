@@ -114,6 +114,8 @@ bool legacy_cpu__is(const uint8_t *data, size_t n);
 
 /* A symbol section, from behind "--- symbol" to behind the "---" at its end. */
 int legacy_symbols__read(struct legacy_profile *p, struct legacy_lines *l);
+/* They are of what a profiler numbered, from 1 on: no program has a function at the address 1. */
+bool legacy_symbols__are_of_numbers(const struct legacy_profile *p);
 /* To be found, once all are there. */
 void legacy_symbols__sort(struct legacy_profile *p);
 /* The names of an address, or of the one behind it; empty when there are none. */

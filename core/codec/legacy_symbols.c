@@ -13,7 +13,9 @@
  * Where nm has several functions of one name, "name<16 hexadecimal digits>" tells them apart; that is
  * taken off the last name of a line.
  *
- * They have taken 1 from the addresses of callers, as our readers do; from the leaf of a heap
+ * com.papertrail:profiler for Java writes the same; its "addresses" are numbers of frames, from 1 on.
+ *
+ * The others have taken 1 from the addresses of callers, as our readers do; from the leaf of a heap
  * profile only ours do. So an address without a name has the name of the one behind it.
  */
 #include <errno.h>
@@ -60,6 +62,11 @@ int legacy_symbols__read(struct legacy_profile *p, struct legacy_lines *l)
 			return error__nomem(p->err);
 	}
 	return legacy_profile__fault(p, l, "the symbols have no end: a line \"---\" is missing");
+}
+
+bool legacy_symbols__are_of_numbers(const struct legacy_profile *p)
+{
+	return p->symbols.n && p->symbols.v[0].address == 1;
 }
 
 /* By address; of one address, as they stood there. */

@@ -100,8 +100,8 @@ elif compile run/allocate allocate.cc -DGPERFTOOLS -O1 -g -fno-omit-frame-pointe
 		google-pprof --raw "$dir/run/allocate" "$dir/gperftools.prof" >"$dir/named.prof" 2>"$dir/err"
 		"$decima" convert "$dir/named.prof" "$dir/cpu.folded" && expect gperftools_cpu 'compute(double)' "$dir/cpu.folded"
 		"$decima" convert "$dir/gperftools.prof" "$dir/plain.folded"
-		# It says a period of 1 us there; the program's was 10 ms.
-		about gperftools_cpu_total "$(sum '' <"$dir/plain.folded")" "$(($(sum '' <"$dir/cpu.folded") * 10000))"
+		# It says a period of 1 us there, which is none, so that there are counts; the program's was 10 ms.
+		about gperftools_cpu_total "$(sum '' <"$dir/plain.folded")" "$(($(sum '' <"$dir/cpu.folded") * 10000000))"
 		used=$(sum '' <"$dir/plain.folded")
 		if [ "$used" -gt 500000000 ] && [ "$used" -lt 3000000000 ]; then ok gperftools_cpu_time; else not_ok gperftools_cpu_time "$used ns of a second"; fi
 	else

@@ -305,6 +305,28 @@ static void test_cpu(void **state)
 	}
 }
 
+/* What is behind names of numbers, and says a period of 1 us: frames as they are, and counts alone. */
+static void test_cpu_numbered(void **state)
+{
+	(void)state;
+	/* One stack alone, so that its second frame would be taken for the handler's. */
+	static const uint64_t words[] = { 0, 3, 0, 1, 0, /* */
+					  7, 3, 1, 2, 3, /* */
+					  5, 3, 3, 2, 1, /* */
+					  0, 1, 0 };
+	struct buf in = { 0 };
+
+	buf__text(&in, "--- symbol\nbinary=unknown\n0x0000000000000001 a.inner(A.java:3)\n0x2 "
+		       "a.outer(A.java:9)\n"
+		       "0x3 a.run(A.java:12)\n---\n--- profile\n");
+	put_words(&in, 3, words, sizeof(words) / sizeof(words[0]));
+	assert_reads(in.data, in.n,
+		     "process_cpu:samples:count:cpu:nanoseconds:delta delta\nperiod 0\n"
+		     "7 1=a.inner(A.java:3) 2=a.outer(A.java:9) 3=a.run(A.java:12)\n"
+		     "5 3=a.run(A.java:12) 2=a.outer(A.java:9) 1=a.inner(A.java:3)\n");
+	buf__fini(&in);
+}
+
 /* A frame that all stacks have behind the leaf is the handler's, twice; not where some have another. */
 static void test_cpu_handler(void **state)
 {
@@ -571,11 +593,12 @@ static void test_no_memory(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_texts),	 cmocka_unit_test(test_files),
-		cmocka_unit_test(test_cpu),	 cmocka_unit_test(test_cpu_handler),
-		cmocka_unit_test(test_refusals), cmocka_unit_test(test_options),
-		cmocka_unit_test(test_limits),	 cmocka_unit_test(test_many_mappings),
-		cmocka_unit_test(test_damage),	 cmocka_unit_test(test_no_memory),
+		cmocka_unit_test(test_texts),	      cmocka_unit_test(test_files),
+		cmocka_unit_test(test_cpu),	      cmocka_unit_test(test_cpu_handler),
+		cmocka_unit_test(test_cpu_numbered),  cmocka_unit_test(test_refusals),
+		cmocka_unit_test(test_options),	      cmocka_unit_test(test_limits),
+		cmocka_unit_test(test_many_mappings), cmocka_unit_test(test_damage),
+		cmocka_unit_test(test_no_memory),
 	};
 
 	return cmocka_run_group_tests_name("legacy", tests, NULL, NULL);

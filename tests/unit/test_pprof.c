@@ -546,12 +546,19 @@ static void test_names_and_temporality(void **state)
 		if (cases[i].second)
 			assert_type(b, 1, cases[i].second);
 	}
-	/* Heap in use is a state, what was allocated a counter; with a duration both add. */
+	/* Heap in use is a state, what was allocated a counter. */
 	CLEANUP(batch__unrefp)
 	struct dcm_batch *heap = decode(
 		"1:{1:1 2:2} 1:{1:3 2:2} 6:'' 6:'inuse_space' 6:'bytes' 6:'alloc_space'");
 	assert_int_equal(heap->types[0].temporality, DCM_GAUGE);
 	assert_int_equal(heap->types[1].temporality, DCM_CUMULATIVE);
+	/* A profile of a moment by pypprof, and the shortest time that adds. */
+	CLEANUP(batch__unrefp)
+	struct dcm_batch *moment = decode("1:{1:1 2:2} 6:'' 6:'HEAP' 6:'bytes' 10:1");
+	CLEANUP(batch__unrefp)
+	struct dcm_batch *time = decode("1:{1:1 2:2} 6:'' 6:'HEAP' 6:'bytes' 10:2");
+	assert_int_equal(moment->types[0].temporality, DCM_GAUGE);
+	assert_int_equal(time->types[0].temporality, DCM_DELTA);
 }
 
 /* What the caller says comes before comments and guesses. */
