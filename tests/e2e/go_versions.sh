@@ -1,6 +1,6 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
-# tests/e2e/go_versions.sh - stacks, lines and unwind tables of programs that other versions of Go make
+# tests/e2e/go_versions.sh - programs that other versions of Go make: stacks, lines, unwind tables, and what is scraped
 #
 # DECIMA_TEST_GO names them, or is "all"; none unless told, because `go` fetches each (150 MB, once). `tools/test go`
 # takes all. A case is called goVERSION.NAME; what is asked of each version is what other tests ask of the machine's own.
@@ -64,6 +64,7 @@ for v in $versions; do
 		unit test_frames test_llvm_symbolizer_agrees test_stripped_go_keeps_lines
 		DECIMA_TEST_ORACLE_SECONDS=1 script unwind/oracle.sh '/oracle_go/'
 		script e2e/ebpf_go.sh
+		script e2e/scrape.sh
 	else
 		echo "not ok go$v: $(go env GOVERSION) could not fetch it: $(tail -n 1 "$out")"
 	fi
