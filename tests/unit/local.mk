@@ -657,6 +657,12 @@ tests_unit_test_scrape_job_CFLAGS = $(tests_unit_test_scrape_targets_CFLAGS)
 tests_unit_test_scrape_job_LDFLAGS = $(AM_LDFLAGS) $(LDFLAGS_FAILMALLOC)
 tests_unit_test_scrape_job_LDADD = $(tests_unit_test_scrape_targets_LDADD)
 
+unit_tests += tests/unit/test_scrape_files
+tests_unit_test_scrape_files_SOURCES = tests/unit/test_scrape_files.c tests/unit/folder.h tests/unit/shell.h \
+	$(pprof_scrape_pure) core/main/services.c core/main/services.h
+tests_unit_test_scrape_files_CFLAGS = $(tests_unit_test_scrape_targets_CFLAGS)
+tests_unit_test_scrape_files_LDADD = $(tests_unit_test_scrape_targets_LDADD)
+
 unit_tests += tests/unit/test_scrape_labels
 tests_unit_test_scrape_labels_SOURCES = tests/unit/test_scrape_labels.c tests/unit/random.h \
 	plugins/input/pprof_scrape/labels.c plugins/input/pprof_scrape/labels.h \

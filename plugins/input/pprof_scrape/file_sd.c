@@ -6,7 +6,8 @@
  * interval besides, as on file systems that tell nothing. A file that cannot be read, or says what
  * cannot be, leaves the targets that it had before; one that has gone takes them along.
  * Directories are watched, not files: editors and kubelets put another file in the place of the old
- * one. Changes come in bursts, so that a look waits a moment after the first.
+ * one. Each look watches them anew, as another directory may be in the place of the old one, too; one
+ * that is not there is looked for every second. Changes come in bursts, so that a look waits a moment after the first.
  */
 #include <errno.h>
 #include <glob.h>
@@ -25,7 +26,8 @@
 #include "plugins/input/pprof_scrape/discovery.h"
 #include "plugins/input/pprof_scrape/job.h"
 
-#define SETTLE_NS ((int64_t)100000000)
+#define SETTLE_NS  ((int64_t)100000000)
+#define MISSING_NS ((int64_t)1000000000)
 
 /* ---- options ---- */
 
@@ -203,26 +205,54 @@ static bool see_pattern(struct file_sd *f, const char *pattern)
 	return false;
 }
 
+/* The directory of a pattern. One that is watched already goes on. 0 or a negative errno. */
+static int watch(const struct file_sd *f, const char *pattern)
+{
+	const char *slash = strrchr(pattern, '/');
+	char *dir = slash ? strndup(pattern, slash == pattern ? 1 : (size_t)(slash - pattern))
+			  : strdup(".");
+	int r = !dir ? -ENOMEM
+		: inotify_add_watch(f->inotify, dir,
+				    IN_CLOSE_WRITE | IN_MOVED_TO | IN_MOVED_FROM | IN_DELETE |
+					    IN_CREATE | IN_MOVE_SELF | IN_DELETE_SELF | IN_ONLYDIR) < 0
+			? -errno
+			: 0;
+
+	free(dir);
+	return r;
+}
+
+/* Those that are not there any more. */
+static void forget_unseen(struct file_sd *f)
+{
+	for (size_t i = f->files.n; i > 0; i--)
+		if (!f->files.v[i - 1]->is_seen) {
+			known_free(f, f->files.v[i - 1]);
+			f->files.v[i - 1] = f->files.v[--f->files.n];
+		}
+}
+
 static void look(void *ctx)
 {
 	struct file_sd *f = ctx;
 	const char *const *patterns = f->options->files.items;
-	int64_t now = f->job->host->mono_ns(f->job->host);
+	int64_t next = f->options->refresh_interval_ns;
 	bool is_known = true;
 
 	f->has_failed = false;
 	for (size_t i = 0; i < f->files.n; i++)
 		f->files.v[i]->is_seen = false;
-	for (uint32_t i = 0; i < f->options->files.n; i++)
+	for (uint32_t i = 0; i < f->options->files.n; i++) {
+		/* Before it is read: what changes in the meantime is told. */
+		if (watch(f, patterns[i]) == -ENOENT)
+			next = MISSING_NS;
 		is_known &= see_pattern(f, patterns[i]);
-	for (size_t i = f->files.n; is_known && i > 0; i--)
-		if (!f->files.v[i - 1]->is_seen) {
-			known_free(f, f->files.v[i - 1]);
-			f->files.v[i - 1] = f->files.v[--f->files.n];
-		}
+	}
+	if (is_known)
+		forget_unseen(f);
 	if (!f->has_failed)
 		discovery__well(f->d);
-	loop__set(f->job->loop, &f->look, now + f->options->refresh_interval_ns);
+	loop__set(f->job->loop, &f->look, f->job->host->mono_ns(f->job->host) + next);
 }
 
 /* What changed does not matter: all is looked at, once it has been quiet for a moment. */
@@ -240,22 +270,12 @@ static void changed(void *ctx)
 
 /* ---- lifecycle ---- */
 
-/* A directory that is not there yet is found at the interval. */
-static void watch(struct file_sd *f, const char *pattern)
+static void tell_unwatched(const struct file_sd *f, const char *pattern, int error)
 {
-	const char *slash = strrchr(pattern, '/');
-	char *dir = slash ? strndup(pattern, slash == pattern ? 1 : (size_t)(slash - pattern))
-			  : strdup(".");
-	int r = dir ? inotify_add_watch(f->inotify, dir,
-					IN_CLOSE_WRITE | IN_MOVED_TO | IN_MOVED_FROM | IN_DELETE |
-						IN_CREATE | IN_ONLYDIR)
-		    : -1;
-
-	if (r < 0)
-		f->job->host->log(f->job->host,
-				  DCM_LOG_WARNING, "job %s: %s: cannot be watched for changes (%s); it is looked at every refresh_interval",
-				  f->job->options->job_name, dir ? dir : pattern, strerror(errno));
-	free(dir);
+	f->job->host->log(f->job->host, DCM_LOG_WARNING,
+			  "job %s: %s: cannot be watched for changes (%s); it is looked %s",
+			  f->job->options->job_name, pattern, strerror(-error),
+			  error == -ENOENT ? "for every second" : "at every refresh_interval");
 }
 
 static void stop(struct discovery *d)
@@ -292,8 +312,12 @@ static int start(struct discovery *d, struct dcm_error *err)
 	f->look.ctx = f;
 	/* There may be too few of them; then the interval is what there is. */
 	f->inotify = inotify_init1(IN_NONBLOCK | IN_CLOEXEC);
-	for (uint32_t i = 0; i < options->files.n; i++)
-		watch(f, patterns[i]);
+	for (uint32_t i = 0; i < options->files.n; i++) {
+		int r = watch(f, patterns[i]);
+
+		if (r < 0)
+			tell_unwatched(f, patterns[i], r);
+	}
 	if ((f->inotify >= 0 && loop__watch(job->loop, f->inotify, changed, f) < 0) ||
 	    loop__set(job->loop, &f->look, job->host->mono_ns(job->host)) < 0)
 		return error__nomem(err);
