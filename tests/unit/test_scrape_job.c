@@ -98,10 +98,10 @@ static const char *targets(const struct fixture *f)
 	text[0] = '\0';
 	for (size_t i = 0; i < j->targets.n; i++)
 		n += (size_t)snprintf(text + n, sizeof(text) - n, "%s%s", n ? " " : "",
-				      j->targets.v[i]->found->v[0].value->p);
+				      j->targets.v[i]->found->values[0]->p);
 	for (size_t i = 0; i < j->dropped.n; i++)
 		n += (size_t)snprintf(text + n, sizeof(text) - n, "%s[%s]", n ? " " : "",
-				      j->dropped.v[i].found->v[0].value->p);
+				      j->dropped.v[i].found->values[0]->p);
 	return text;
 }
 

@@ -80,7 +80,7 @@ static void the_first_of_a_name_counts(void **state)
 	labels__release(other);
 	labels__hold(l);
 	labels__release(l);
-	assert_string_equal(l->v[0].value->p, "1");
+	assert_string_equal(l->values[0]->p, "1");
 	labels__release(l);
 	assert_int_equal(t.n, 0);
 	texts__fini(&t);

@@ -38,8 +38,9 @@ enum kube_resource {
 };
 
 struct kube_resource_kind {
-	const char *group, *name; /* of the path */
-	const struct kube_mask *mask;
+	const char *group, *name;	/* of the path */
+	const struct kube_mask *mask;	/* of the role's */
+	const struct kube_mask *joined; /* of those that are joined with the role's; NULL: the same */
 	bool has_no_namespace;
 };
 extern const struct kube_resource_kind kube_resources[]; /* by enum kube_resource */
@@ -84,7 +85,6 @@ struct kube_watch {
 	enum kube_resource resource;
 	const char *namespace; /* NULL: all of them, or it has none */
 	bool is_primary;       /* the role's */
-	bool is_metadata_only; /* of nodes, beside another role */
 	bool is_synced;	       /* a list has been whole */
 	struct kube_object **buckets;
 	uint32_t n_buckets, n;

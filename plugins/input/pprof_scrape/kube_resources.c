@@ -43,6 +43,13 @@ static const struct kube_mask pod_status[] = { { "podIP", 0 },
 static const struct kube_mask pod_mask[] = {
 	{ "metadata", pod_meta }, { "spec", pod_spec }, { "status", pod_status }, { 0, 0 }
 };
+/* Endpoints have no label of a container's id. */
+static const struct kube_mask joined_pod_status[] = {
+	{ "podIP", 0 }, { "hostIP", 0 }, { "phase", 0 }, { "conditions", state_mask }, { 0, 0 }
+};
+static const struct kube_mask joined_pod_mask[] = {
+	{ "metadata", pod_meta }, { "spec", pod_spec }, { "status", joined_pod_status }, { 0, 0 }
+};
 static const struct kube_mask node_spec[] = { { "providerID", 0 }, { 0, 0 } };
 static const struct kube_mask node_address[] = { { "type", 0 }, { "address", 0 }, { 0, 0 } };
 static const struct kube_mask node_status[] = {
@@ -64,6 +71,13 @@ static const struct kube_mask service_status[] = { { "loadBalancer", balancers_m
 static const struct kube_mask service_mask[] = {
 	{ "metadata", usual_meta }, { "spec", service_spec }, { "status", service_status }, { 0, 0 }
 };
+/* Of an endpoint's service: its labels, and which of its addresses come first. */
+static const struct kube_mask joined_service_spec[] = { { "ipFamilies", 0 },
+							{ "ipFamilyPolicy", 0 },
+							{ 0, 0 } };
+static const struct kube_mask joined_service_mask[] = { { "metadata", usual_meta },
+							{ "spec", joined_service_spec },
+							{ 0, 0 } };
 static const struct kube_mask ref_mask[] = { { "kind", 0 }, { "namespace", 0 }, { "name", 0 }, { 0, 0 } };
 static const struct kube_mask address_mask[] = {
 	{ "ip", 0 }, { "hostname", 0 }, { "nodeName", 0 }, { "targetRef", ref_mask }, { 0, 0 }
@@ -100,13 +114,13 @@ static const struct kube_mask ingress_mask[] = { { "metadata", usual_meta },
 						 { 0, 0 } };
 
 const struct kube_resource_kind kube_resources[] = {
-	[KUBE_NODE] = { "api/v1", "nodes", node_mask, true },
-	[KUBE_POD] = { "api/v1", "pods", pod_mask, false },
-	[KUBE_SERVICE] = { "api/v1", "services", service_mask, false },
-	[KUBE_ENDPOINTS] = { "api/v1", "endpoints", endpoints_mask, false },
-	[KUBE_SLICE] = { "apis/discovery.k8s.io/v1", "endpointslices", slice_mask, false },
-	[KUBE_INGRESS] = { "apis/networking.k8s.io/v1", "ingresses", ingress_mask, false },
-	[KUBE_NAMESPACE] = { "api/v1", "namespaces", only_meta, true },
-	[KUBE_REPLICASET] = { "apis/apps/v1", "replicasets", owned_mask, false },
-	[KUBE_JOB] = { "apis/batch/v1", "jobs", owned_mask, false },
+	[KUBE_NODE] = { "api/v1", "nodes", node_mask, only_meta, true },
+	[KUBE_POD] = { "api/v1", "pods", pod_mask, joined_pod_mask, false },
+	[KUBE_SERVICE] = { "api/v1", "services", service_mask, joined_service_mask, false },
+	[KUBE_ENDPOINTS] = { "api/v1", "endpoints", endpoints_mask, NULL, false },
+	[KUBE_SLICE] = { "apis/discovery.k8s.io/v1", "endpointslices", slice_mask, NULL, false },
+	[KUBE_INGRESS] = { "apis/networking.k8s.io/v1", "ingresses", ingress_mask, NULL, false },
+	[KUBE_NAMESPACE] = { "api/v1", "namespaces", only_meta, NULL, true },
+	[KUBE_REPLICASET] = { "apis/apps/v1", "replicasets", owned_mask, NULL, false },
+	[KUBE_JOB] = { "apis/batch/v1", "jobs", owned_mask, NULL, false },
 };

@@ -200,6 +200,7 @@ static bool put_doc(struct kube_watch *w, const char *key, struct kube_doc *doc)
 /* An object as it is now. False: it could not be kept, which was told. */
 static bool put(struct kube_watch *w, json_t *object)
 {
+	const struct kube_resource_kind *kind = &kube_resources[w->resource];
 	struct texts *texts = w->kube->d->job->texts;
 	struct kube_doc *doc;
 	char key[600];
@@ -208,9 +209,7 @@ static bool put(struct kube_watch *w, json_t *object)
 		fail(w, "an object has no name");
 		return false;
 	}
-	doc = kube_doc__new(texts, object,
-			    w->is_metadata_only ? kube_resources[KUBE_NAMESPACE].mask
-						: kube_resources[w->resource].mask);
+	doc = kube_doc__new(texts, object, w->is_primary || !kind->joined ? kind->mask : kind->joined);
 	if (doc && put_doc(w, key, doc))
 		return true;
 	fail(w, "out of memory");
@@ -531,7 +530,6 @@ int kube_watch__new(struct kube *k, enum kube_resource resource, const char *nam
 	w->resource = resource;
 	w->namespace = kube_resources[resource].has_no_namespace ? NULL : namespace;
 	w->is_primary = is_primary;
-	w->is_metadata_only = resource == KUBE_NODE && !is_primary;
 	w->again.fn = again;
 	w->again.ctx = w;
 	if (!vec__push(&k->watches, w)) {

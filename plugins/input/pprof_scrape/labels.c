@@ -7,46 +7,83 @@
 #include <stdlib.h>
 #include <string.h>
 
-static bool has(const struct labels *l, const struct text *name)
+#include "core/base/mem.h"
+
+static struct text *const *names_of(const struct labels *l)
 {
-	for (uint32_t i = 0; i < l->n; i++)
-		if (l->v[i].name == name)
+	return (struct text *const *)l->names->p;
+}
+
+static bool has(struct text *const *names, uint32_t n, const struct text *name)
+{
+	for (uint32_t i = 0; i < n; i++)
+		if (names[i] == name)
 			return true;
 	return false;
 }
 
 /* False: no memory. */
-static bool add(struct labels *l, const struct dcm_label_text *from)
+static bool add(struct labels *l, struct text **names, const struct dcm_label_text *from)
 {
 	struct text *name = texts__hold(l->texts, from->name), *value;
-	bool is_known = name && has(l, name);
+	bool is_known = name && has(names, l->n, name);
 
 	value = name && !is_known ? texts__hold(l->texts, from->value) : NULL;
-	if (value)
-		l->v[l->n++] = (struct label){ name, value };
-	else
+	if (value) {
+		names[l->n] = name;
+		l->values[l->n++] = value;
+	} else {
 		texts__release(l->texts, name);
+	}
 	return value || is_known;
+}
+
+static void free_labels(struct labels *l, struct text *const *names)
+{
+	for (uint32_t i = 0; i < l->n; i++) {
+		texts__release(l->texts, names[i]);
+		texts__release(l->texts, l->values[i]);
+	}
+	texts__release(l->texts, l->names);
+	free(l);
+}
+
+/* Names: room for all of them. */
+static struct labels *fill(struct labels *l, struct text **names, const struct dcm_label_text *from,
+			   uint32_t n)
+{
+	bool is_well = true;
+
+	for (uint32_t i = 0; i < n && is_well; i++)
+		is_well = from[i].value.n == 0 || add(l, names, &from[i]);
+	if (is_well)
+		l->names = texts__hold(l->texts, (struct dcm_str){ (const char *)names,
+								   (uint32_t)(l->n * sizeof(*names)) });
+	if (l->names)
+		return l;
+	free_labels(l, names);
+	return NULL;
 }
 
 struct labels *labels__new(struct texts *texts, const struct dcm_label_text *from, uint32_t n)
 {
 	struct labels *l;
+	struct text **names;
 	uint32_t n_there = 0;
-	bool is_well = true;
 
 	for (uint32_t i = 0; i < n; i++)
 		n_there += from[i].value.n > 0;
-	l = malloc(sizeof(*l) + n_there * sizeof(*l->v));
-	if (!l)
-		return NULL;
-	*l = (struct labels){ .texts = texts, .n_holders = 1 };
-	for (uint32_t i = 0; i < n && is_well; i++)
-		is_well = from[i].value.n == 0 || add(l, &from[i]);
-	if (is_well)
-		return l;
-	labels__release(l);
-	return NULL;
+	names = mem__zalloc(n_there + 1, sizeof(*names));
+	l = malloc(sizeof(*l) + n_there * sizeof(*l->values));
+	if (l && names) {
+		*l = (struct labels){ .texts = texts, .n_holders = 1 };
+		l = fill(l, names, from, n);
+	} else {
+		free(l);
+		l = NULL;
+	}
+	free(names);
+	return l;
 }
 
 struct labels *labels__hold(struct labels *l)
@@ -57,18 +94,19 @@ struct labels *labels__hold(struct labels *l)
 
 void labels__release(struct labels *l)
 {
-	if (!l || --l->n_holders)
-		return;
-	for (uint32_t i = 0; i < l->n; i++) {
-		texts__release(l->texts, l->v[i].name);
-		texts__release(l->texts, l->v[i].value);
-	}
-	free(l);
+	if (l && --l->n_holders == 0)
+		free_labels(l, names_of(l));
 }
 
 bool labels__are_same(const struct labels *a, const struct labels *b)
 {
-	return a == b || (a->n == b->n && memcmp(a->v, b->v, a->n * sizeof(*a->v)) == 0);
+	return a == b ||
+	       (a->names == b->names && memcmp(a->values, b->values, a->n * sizeof(*a->values)) == 0);
+}
+
+static struct dcm_label_text view(const struct labels *l, uint32_t i)
+{
+	return (struct dcm_label_text){ text__str(names_of(l)[i]), text__str(l->values[i]) };
 }
 
 uint32_t labels__view(const struct labels *l, const struct labels *more, struct dcm_label_text *to)
@@ -76,10 +114,9 @@ uint32_t labels__view(const struct labels *l, const struct labels *more, struct 
 	uint32_t n = 0;
 
 	for (uint32_t i = 0; i < l->n; i++)
-		to[n++] = (struct dcm_label_text){ text__str(l->v[i].name), text__str(l->v[i].value) };
+		to[n++] = view(l, i);
 	for (uint32_t i = 0; more && i < more->n; i++)
-		if (!has(l, more->v[i].name))
-			to[n++] = (struct dcm_label_text){ text__str(more->v[i].name),
-							   text__str(more->v[i].value) };
+		if (!has(names_of(l), l->n, names_of(more)[i]))
+			to[n++] = view(more, i);
 	return n;
 }

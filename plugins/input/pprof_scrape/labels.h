@@ -2,9 +2,10 @@
 /*
  * plugins/input/pprof_scrape/labels.h - the labels of a target, for as long as it is known
  *
- * Made once and never changed: 16 bytes a label, whose texts are shared (texts.h). Targets of one
- * address, one for each profile, hold the same. Calls on the loop's thread; labels that somebody holds
- * may be read anywhere.
+ * Made once and never changed: 8 bytes a label. Its texts are shared (texts.h), and the list of names
+ * is as well, which most targets that were found alike have in common. Targets of one address, one for
+ * each profile, hold the same. Calls on the loop's thread; labels that somebody holds may be read
+ * anywhere.
  */
 #ifndef DECIMA_PPROF_SCRAPE_LABELS_H
 #define DECIMA_PPROF_SCRAPE_LABELS_H
@@ -15,14 +16,11 @@
 
 #include "plugins/input/pprof_scrape/texts.h"
 
-struct label {
-	struct text *name, *value;
-};
-
 struct labels {
 	struct texts *texts;
+	struct text *names; /* the list, as a text: the addresses of the [n] names, all different */
 	uint32_t n_holders, n;
-	struct label v[]; /* [n], of different names, no value empty */
+	struct text *values[]; /* [n], none empty */
 };
 
 /* Held once. Of labels [n] the first of a name counts, and an empty value is none. NULL: no memory. */

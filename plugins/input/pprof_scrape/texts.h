@@ -20,7 +20,7 @@ struct text {
 	struct text *next; /* of its bucket */
 	uint32_t hash, n_holders;
 	uint32_t n;
-	char p[]; /* [n], and a NUL */
+	_Alignas(8) char p[]; /* [n], and a NUL; what lies in it may be addresses (labels.h) */
 };
 
 /* Zeroed: empty. Nothing is left to free once all texts were given back but the buckets. */
