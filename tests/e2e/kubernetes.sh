@@ -14,7 +14,7 @@ command -v python3 >/dev/null || skip_all "python3 is not installed"
 servers=
 trap 'for pid in $servers; do kill "$pid" 2>/dev/null; done; daemon_stop; rm -rf "$dir"' EXIT
 
-# cluster N [BARE]
+# cluster N [BARE [BYTES]]
 cluster() {
 	: >"$dir/cluster"
 	python3 "$top_srcdir/tests/lib/cluster.py" "$@" >"$dir/cluster" 2>"$dir/cluster.log" &
@@ -93,3 +93,21 @@ expect kubernetes.full_says 'nodes: 3 have no room, as no more than 100000 are h
 change "label?nodes=bare-7&value=b"
 changed() { get /metrics | grep -q 'reason="kubernetes_objects"} 3$' && [ "$(n nodes node_label_changed b)" -eq 1 ]; }
 wait_for 20 changed && ok kubernetes.full_changes || not_ok kubernetes.full_changes "$(get /metrics | grep kubernetes_objects)"
+daemon_stop
+
+# ---- more bytes than may be held: 128 MiB, here of 1,400 nodes of 100,000 each ----
+cluster 0 1400 100000
+{
+	echo scrape_configs:
+	job nodes node ""
+} >"$dir/config.yml"
+daemon_start -c "$dir/config.yml" || not_ok kubernetes.heavy_starts "$(last_words "$dir/log")"
+# What is held and what is not are all of them; one more of those that are would be too much.
+cat >"$dir/judge.awk" <<'AWK'
+/sd_discovered_targets\{/ { held = $2 }
+/reason="kubernetes_objects"/ { lost = $2 }
+END { exit !(held + lost == 1400 && held * 100000 <= 128 * 2 ^ 20 && (held + 1) * 101000 > 128 * 2 ^ 20) }
+AWK
+heavy() { get /metrics >"$dir/metrics" && awk -f "$dir/judge.awk" "$dir/metrics"; }
+wait_for 60 heavy && ok kubernetes.heavy || not_ok kubernetes.heavy "$(grep 'sd_discovered\|kubernetes_objects' "$dir/metrics" | tr '\n' '|')"
+expect kubernetes.heavy_says 'have no room, as no more than 100000 are held, and 128 MiB' "$dir/log"

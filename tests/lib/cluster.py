@@ -1,11 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
 """tests/lib/cluster.py - as much of a Kubernetes API server as a discovery asks, with a cluster as large as one likes
 
-    cluster.py N [BARE]
+    cluster.py N [BARE [BYTES]]
 
 Prints its own HOST:PORT and serves until it is told to end (SIGTERM): N pods of two ports each with all that a real pod's
 object has (managedFields, volumes, tolerations, conditions), a service and its endpoints before each ten of them, their
-nodes and namespaces, and BARE nodes that say no more than where they are; lists in pages, and watches. All addresses are
+nodes and namespaces, and BARE nodes that say no more than where they are, and BYTES of an annotation; lists in pages, and watches. All addresses are
 loopback's, because what is found is asked. /-/label?RESOURCE=NAME&value=V gives the first object whose name begins so the
 label "changed", and tells the watches; /-/delete?RESOURCE=NAME takes it away; /-/asked is how often each resource was
 listed, pages counted.
@@ -74,8 +74,12 @@ def endpoints(name, pods):
             "subsets": [{"addresses": addresses, "ports": [{"name": "debug", "port": 6060, "protocol": "TCP"}]}]}
 
 
+def bare(i, n_bytes):
+    return {"name": "bare-%d" % i, **({"annotations": {"said": ("%08d" % i).ljust(n_bytes, ".")}} if n_bytes else {})}
+
+
 class Cluster:
-    def __init__(self, n, n_bare):
+    def __init__(self, n, n_bare, n_bytes):
         pods = [pod(i) for i in range(n)]
         groups = [("app-%d" % (i // 10), pods[i:i + 10]) for i in range(0, n, 10)]
         address = {"addresses": [{"type": "InternalIP", "address": "127.255.0.1"}]}
@@ -85,7 +89,7 @@ class Cluster:
             "services": [service(*g) for g in groups],
             "endpoints": [endpoints(*g) for g in groups],
             "nodes": [{"metadata": meta("node-%d" % i, None, {"zone": "z%d" % (i % 3)})} for i in range((n + 29) // 30)]
-                     + [{"metadata": {"name": "bare-%d" % i}, "status": address} for i in range(n_bare)],
+                     + [{"metadata": bare(i, n_bytes), "status": address} for i in range(n_bare)],
             "namespaces": [{"metadata": meta("ns-%d" % i, None, {"owner": "o%d" % i})} for i in range(25)],
         }
 
@@ -159,7 +163,7 @@ class Handler(http.server.BaseHTTPRequestHandler):
 
 
 signal.signal(signal.SIGTERM, lambda *a: sys.exit(0))
-cluster = Cluster(int(sys.argv[1]), int(sys.argv[2]) if len(sys.argv) > 2 else 0)
+cluster = Cluster(*(int(a) for a in [*sys.argv[1:], 0, 0][:3]))
 server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Handler)
 server.daemon_threads = True
 print("127.0.0.1:%d" % server.server_address[1], flush=True)
