@@ -70,6 +70,8 @@ static int broken(const struct http_fault *f, const char *detail, struct dcm_err
 
 static int not_trusted(const struct http_fault *f, const char *detail, struct dcm_error *err)
 {
+	const char *end;
+
 	/* GnuTLS has no code of its own for files that it cannot use. */
 	switch (strstr(detail, "X.509 key or certificate") ? (int)CURLE_SSL_CERTPROBLEM : f->code) {
 	case CURLE_SSL_CERTPROBLEM:
@@ -90,8 +92,12 @@ static int not_trusted(const struct http_fault *f, const char *detail, struct dc
 					      "http://HOST:PORT, or ask what "
 					      "stands before it");
 	default:
-		return error__set(err, -EACCES, "%s: the server's certificate is not trusted: %s; name its authority",
-				  f->url, detail);
+		/* Which file curl took authorities from is our own matter: it may be a descriptor. */
+		end = strstr(detail, ". CAfile: ");
+		return error__set(
+			err, -EACCES,
+			"%s: the server's certificate is not trusted: %.*s; name its authority",
+			f->url, (int)(end ? (size_t)(end - detail) : strlen(detail)), detail);
 	}
 }
 

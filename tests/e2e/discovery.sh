@@ -192,31 +192,10 @@ RUN
 dns
 
 # ---- what was recorded of real servers: Kubernetes, Consul, Docker ----
-cat >"$dir/prepare.py" <<'END'
-import json, sys
-jobs, address = open(sys.argv[1]).read(), sys.argv[2]
-off = {p: {"enabled": False} for p in ("memory", "block", "mutex", "process_cpu")}
-text = json.dumps({"scrape_configs": [dict(job_name=job, scrape_interval="1h", profiling_config={"pprof_config": off},
-    # Targets that differ by what was found only are one, unless their labels say it. None of them is there: none is asked.
-    relabel_configs=[{"action": "labelmap", "regex": "__(meta_.*|address__)"}, {"target_label": "__address__", "replacement": "127.0.0.1:9"}],
-    **config) for job, config in json.loads(jobs).items()]})
-print(text.replace("@SERVER@", "http://" + address).replace("@HOSTPORT@", address).replace("@TCP@", "tcp://" + address))
-END
-cat >"$dir/judge.py" <<'END'
-import json, sys
-mine = ("__name__", "__profile_path__", "__scheme__", "__scrape_interval__", "__scrape_timeout__", "job", "service_name")
-got = {}
-for e in json.load(open(sys.argv[1]))["endpoints"]:
-    labels = {k: v for k, v in e["discovered"].items() if k not in mine and (k != "instance" or "__meta_kubernetes_node_provider_id" in e["discovered"])}
-    got.setdefault(e["job"], set()).add(json.dumps(labels, sort_keys=True))
-for job, all in json.load(open(sys.argv[2])).items():
-    want, have = {json.dumps(l, sort_keys=True) for l in all}, got.get(job, set())
-    if want != have:
-        print("%s: %d targets, not %d: %s" % (job, len(have), len(want), " | ".join([*sorted(want - have)[:1], *sorted(have - want)[:1]])))
-END
+discovery=$top_srcdir/tests/lib/discovery.py
 as_there() {
 	endpoints
-	python3 "$dir/judge.py" "$dir/targets.json" "$data/$1.want.json" >"$dir/judged" 2>&1 && [ ! -s "$dir/judged" ]
+	python3 "$discovery" judge "$dir/targets.json" "$data/$1.want.json" >"$dir/judged" 2>&1 && [ ! -s "$dir/judged" ]
 }
 # replay NAME [PEM TOKEN]
 replay() {
@@ -225,7 +204,8 @@ replay() {
 	python3 "$top_srcdir/tests/lib/recorded.py" replay "$data/$replayed.record.json" "$@" >"$dir/replay.$replayed" 2>"$dir/replay.log" &
 	servers="$servers $!"
 	wait_for 20 test -s "$dir/replay.$replayed"
-	python3 "$dir/prepare.py" "$data/$replayed.jobs.json" "$(cat "$dir/replay.$replayed")" >"$dir/$replayed.yml"
+	at=$(cat "$dir/replay.$replayed")
+	python3 "$discovery" ours "$data/$replayed.jobs.json" "@SERVER@=http://$at" "@HOSTPORT@=$at" "@TCP@=tcp://$at" >"$dir/$replayed.yml"
 	daemon_start -c "$dir/$replayed.yml" || { not_ok "discovery.${replayed}_starts" "$(last_words "$dir/log")"; return; }
 	wait_for 30 as_there "$replayed" && ok "discovery.$replayed" || not_ok "discovery.$replayed" "$(head -c 1000 "$dir/judged")"
 	get /api/v1/config >"$dir/effective"
@@ -409,7 +389,7 @@ servers="$servers $many"
 wait_for 20 test -s "$dir/many.port"
 port=$(cat "$dir/many.port")
 echo '{"many": {"consul_sd_configs": [{"server": "@HOSTPORT@", "datacenter": "d", "refresh_interval": "1s"}]}}' >"$dir/many.jobs.json"
-python3 "$dir/prepare.py" "$dir/many.jobs.json" "127.0.0.1:$port" >"$dir/many.yml"
+python3 "$discovery" ours "$dir/many.jobs.json" "@HOSTPORT@=127.0.0.1:$port" >"$dir/many.yml"
 threads() { ls "/proc/$daemon/task" | wc -l; }
 if daemon_start -c "$dir/many.yml"; then
 	wait_for 30 finds many 300 && ok discovery.consul_many || not_ok discovery.consul_many "$(found many | grep -c .) of 300"
@@ -483,7 +463,7 @@ scrape_configs:
     relabel_configs: [ { action: labelmap, regex: "__(meta_docker_container_name)" }, { target_label: __address__, replacement: "127.0.0.1:9" } ]
 YAML
 if daemon_start -c "$dir/socket.yml"; then
-	wait_for 20 says "docker_sd: unix://$dir/docker.sock/version: " && ok discovery.docker_no_socket || not_ok discovery.docker_no_socket "$(tail -n 1 "$dir/log")"
+	wait_for 20 says "docker_sd: unix:$dir/docker.sock:/version: " && ok discovery.docker_no_socket || not_ok discovery.docker_no_socket "$(tail -n 1 "$dir/log")"
 	python3 "$top_srcdir/tests/lib/recorded.py" replay "$dir/socket.record.json" "unix:$dir/docker.sock" >"$dir/replay.socket" 2>&1 &
 	socket=$!
 	servers="$servers $socket"

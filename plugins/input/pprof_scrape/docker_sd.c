@@ -164,14 +164,20 @@ struct docker_sd {
 
 static void ask(struct docker_sd *s, enum step step);
 
+/* The next look begins with the version. */
+static void forget(struct docker_sd *s)
+{
+	json_decref(s->containers);
+	s->containers = NULL;
+	s->minor = 0;
+}
+
 static void fail(struct docker_sd *s, const char *what)
 {
 	static const char *const paths[] = { "/version", "/containers/json", "/networks" };
 
 	discovery__failed(s->d, "%s%s: %s", s->options->host, paths[s->step], what);
-	json_decref(s->containers);
-	s->containers = NULL;
-	s->minor = 0;
+	forget(s);
 }
 
 /* The minor number of "1.MINOR"; 0 when it is none. */
@@ -232,6 +238,11 @@ static void answered(void *ctx, const struct query_reply *reply)
 	s->query = NULL;
 	if (reply->fault == -ECANCELED)
 		return; /* the instance stops: nobody failed */
+	if (reply->fault) {
+		discovery__failed(s->d, "%s", reply->sentence); /* it says where */
+		forget(s);
+		return;
+	}
 	if (query_reply__fault(reply)[0]) {
 		fail(s, query_reply__fault(reply));
 		return;

@@ -23,7 +23,6 @@ import (
 	_ "github.com/prometheus/prometheus/discovery/consul"
 	_ "github.com/prometheus/prometheus/discovery/dns"
 	_ "github.com/prometheus/prometheus/discovery/http"
-	_ "github.com/prometheus/prometheus/discovery/kubernetes"
 	_ "github.com/prometheus/prometheus/discovery/moby"
 	"github.com/prometheus/prometheus/discovery/targetgroup"
 	"go.yaml.in/yaml/v2"
