@@ -86,6 +86,32 @@ static void the_first_of_a_name_counts(void **state)
 	texts__fini(&t);
 }
 
+/* Found alike: one list of names, and each his own values. Of the same values under other names, other labels. */
+static void lists_of_names_are_shared(void **state)
+{
+	static const struct dcm_label_text alike[] = { { STR("a"), STR("1") }, { STR("b"), STR("2") } },
+					   renamed[] = { { STR("a"), STR("1") }, { STR("c"), STR("2") } };
+	struct texts t = { 0 };
+	struct labels *l = labels__new(&t, some, 5), *again = labels__new(&t, some, 5);
+	struct labels *two = labels__new(&t, alike, 2), *other = labels__new(&t, renamed, 2);
+	struct labels *first = labels__new(&t, some + 3, 1), *none = labels__new(&t, some + 1, 1);
+
+	(void)state;
+	assert_ptr_equal(l->names, again->names);
+	assert_ptr_not_equal(two->names, other->names);
+	assert_false(labels__are_same(two, other));
+	assert_false(labels__are_same(two, first));
+	assert_int_equal(none->n, 0);
+	labels__release(l);
+	labels__release(again);
+	labels__release(two);
+	labels__release(other);
+	labels__release(first);
+	labels__release(none);
+	assert_int_equal(t.n, 0);
+	texts__fini(&t);
+}
+
 static void failing_memory_is_survived(void **state)
 {
 	(void)state;
@@ -108,6 +134,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(texts_are_one_as_long_as_held),
 		cmocka_unit_test(the_first_of_a_name_counts),
+		cmocka_unit_test(lists_of_names_are_shared),
 		cmocka_unit_test(failing_memory_is_survived),
 	};
 
