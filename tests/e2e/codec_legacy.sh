@@ -12,17 +12,8 @@ convert=$top_builddir/tests/unit/legacy_proto
 
 # --- Go's reader: its own files, and random ones
 oracle() {
-	go_modules oracle -mod=readonly || return
-	cp -R "$top_srcdir/tests/programs/pprof_oracle" "$dir/oracle"
-	if ! (cd "$dir/oracle" && timeout 120 go mod download github.com/google/pprof) >"$dir/err" 2>&1; then
-		skip oracle "github.com/google/pprof cannot be fetched: $(head -n 1 "$dir/err")"
-		return 1
-	fi
-	if ! (cd "$dir/oracle" && go build -o "$dir/pprof_oracle" .) >"$dir/err" 2>&1; then
-		not_ok oracle "$(head -n 1 "$dir/err")"
-		return 1
-	fi
-	data=$(cd "$dir/oracle" && go list -m -f '{{.Dir}}' github.com/google/pprof)/profile/testdata
+	go_program oracle pprof_oracle pprof_oracle || return
+	data=$(cd "$dir/pprof_oracle.src" && go list -m -f '{{.Dir}}' github.com/google/pprof)/profile/testdata
 }
 # same NAME ARGUMENT..: the oracle finds no difference
 same() {

@@ -150,16 +150,7 @@ daemon_stop
 # ---- a server by grpc-go ----
 grpc_go() {
 	[ -e "$plugins/output_parca.so" ] || { skip debuginfo_auto.grpc_go "built without the output parca"; return; }
-	go_modules debuginfo_auto.grpc_go -mod=readonly || return
-	cp -R "$top_srcdir/tests/programs/debuginfo_server" source
-	if ! (cd source && timeout 180 go mod download) >err 2>&1; then
-		skip debuginfo_auto.grpc_go "grpc-go cannot be fetched: $(head -n 1 err)"
-		return
-	fi
-	if ! (cd source && go build -o ../server .) >err 2>&1; then
-		not_ok debuginfo_auto.grpc_go "$(head -n 1 err)"
-		return
-	fi
+	go_program debuginfo_auto.grpc_go server debuginfo_server || return
 	mkdir has
 	./server has >goport 2>>calls &
 	server=$!

@@ -15,15 +15,7 @@ server=
 trap '[ -z "$server" ] || kill "$server"; rm -rf "$dir"' EXIT
 cd "$dir" || exit 1
 
-go_modules debuginfo_client.server -mod=readonly || exit 0
-cp -R "$top_srcdir/tests/programs/debuginfo_server" source
-if ! (cd source && timeout 180 go mod download) >err 2>&1; then
-	skip_all "grpc-go cannot be fetched: $(head -n 1 err)"
-fi
-if ! (cd source && go build -o ../server .) >err 2>&1; then
-	not_ok debuginfo_client.server "$(head -n 1 err)"
-	exit 1
-fi
+go_program debuginfo_client.server server debuginfo_server || exit 0
 # serve [CERT KEY]: its port in $port, what is called in calls
 serve() {
 	[ -z "$server" ] || kill "$server"

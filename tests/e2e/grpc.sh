@@ -77,14 +77,7 @@ curl -s --http2-prior-knowledge -D "$dir/head" -H 'Content-Type: application/grp
 if grep -aq 'grpc-status: 12' "$dir/answer"; then ok grpc.no_streams_in_grpc_web; else not_ok grpc.no_streams_in_grpc_web "$(tr -d '\0' <"$dir/answer")"; fi
 
 # A balancer of grpc-go that minds health sends where it says SERVING, and nowhere else.
-watch_made() {
-	cp -R "$top_srcdir/tests/programs/grpc_watch" "$dir/watch.src"
-	if ! (cd "$dir/watch.src" && timeout 120 go mod tidy && timeout 300 go build -o "$dir/grpc_watch" .) >"$dir/err" 2>&1; then
-		skip grpc.balancer "its module cannot be fetched or built: $(tail -n 1 "$dir/err")"
-		return 1
-	fi
-}
-if watch_made; then
+if go_program grpc.balancer grpc_watch grpc_watch; then
 	timeout 60 "$dir/grpc_watch" "${base#http://}" '' 2 >"$dir/answer" 2>"$dir/err"
 	expect grpc.balancer_sees_it READY "$dir/answer"
 	timeout 60 "$dir/grpc_watch" "${base#http://}" decima 2 >"$dir/answer" 2>"$dir/err"

@@ -28,25 +28,52 @@ need_sampler() {
 	[ -e "$plugins/input_ebpf.so" ] || skip_all "built without eBPF"
 }
 
-# go_modules NAME FLAG: `go`, from where the user's fetches, with what it fetches left nowhere; or NAME is skipped
+# go_modules NAME: `go`, from where the user's fetches, with what it fetches left nowhere; or NAME is skipped
 go_modules() {
 	command -v go >/dev/null || {
 		skip "$1" "go is not installed; apt-get install golang-go"
 		return 1
 	}
 	GOPROXY=$(go env GOPROXY) GOSUMDB=$(go env GOSUMDB) GONOSUMDB=$(go env GONOSUMDB)
-	GOFLAGS="$2 -modcacherw" GOTOOLCHAIN=local GOCACHE=${GOCACHE:-$dir/cache} GOPATH=$dir/gopath HOME=$dir
+	GOFLAGS=-modcacherw GOTOOLCHAIN=local GOCACHE=${GOCACHE:-$dir/cache} GOPATH=$dir/gopath HOME=$dir
 	export GOFLAGS GOPROXY GOSUMDB GONOSUMDB GOTOOLCHAIN GOCACHE GOPATH HOME
 }
 
-# grpcurl_made NAME: grpc-go as a command, $dir/grpcurl; or NAME is skipped
-grpcurl_made() {
-	go_modules "$1" -mod=mod || return
-	if ! GOBIN=$dir timeout 400 go install github.com/fullstorydev/grpcurl/cmd/grpcurl@v1.9.3 >"$dir/err" 2>&1; then
-		skip "$1" "it cannot be fetched or built: $(tail -n 1 "$dir/err")"
-		return 1
-	fi
+# go_fetched NAME FOLDER ARGUMENT..: what `go ARGUMENT..` fetches for the module in FOLDER; where it cannot be had NAME is skipped
+go_fetched() {
+	fetched=$1 fetched_for=$2
+	shift 2
+	(cd "$fetched_for" && timeout 200 go "$@") >"$dir/err" 2>&1 && return
+	skip "$fetched" "its modules cannot be fetched: $(tail -n 1 "$dir/err")"
+	return 1
 }
+# go_builds NAME FOLDER PROGRAM [PACKAGE]: of what was fetched, into $dir/PROGRAM; what does not build is a failed case. By
+# -trimpath what is compiled once is found again in the next script's folder.
+go_builds() {
+	(cd "$2" && GOPROXY=off timeout 400 go build -trimpath -ldflags=-w -o "$dir/$3" "${4:-.}") >"$dir/err" 2>&1 && return
+	not_ok "$1" "it does not build: $({ grep -v '^#' "$dir/err" || echo "400 s were not enough"; } | head -n 1)"
+	return 1
+}
+# go_program NAME PROGRAM SOURCE [MODULE]: tests/programs/SOURCE as $dir/PROGRAM, with MODULE of that folder's files as its go.mod
+go_program() {
+	go_modules "$1" || return
+	go_source=$dir/$2.src
+	cp -R "$top_srcdir/tests/programs/$3" "$go_source"
+	[ $# -lt 4 ] || cp "$top_srcdir/tests/programs/$4" "$go_source/go.mod"
+	# What go.sum names is all there is to fetch; without one the imports say it.
+	if [ -e "$go_source/go.sum" ]; then go_fetched "$1" "$go_source" mod download; else go_fetched "$1" "$go_source" mod tidy; fi &&
+		go_builds "$1" "$go_source" "$2"
+}
+# go_command NAME PACKAGE@VERSION: a published command, into $dir by its own name
+go_command() {
+	go_modules "$1" || return
+	go_source=$dir/$(basename "${2%@*}").src
+	mkdir -p "$go_source"
+	printf 'module test\n' >"$go_source/go.mod"
+	go_fetched "$1" "$go_source" get "$2" && go_builds "$1" "$go_source" "$(basename "${2%@*}")" "${2%@*}"
+}
+# grpcurl_made NAME: grpc-go as a command, $dir/grpcurl; or NAME is skipped, or has failed
+grpcurl_made() { go_command "$1" github.com/fullstorydev/grpcurl/cmd/grpcurl@v1.9.3; }
 
 # certificates_made NAME HOW ARGUMENT...: by tools/certificates, into $dir/HOW; one that fails is a failure, and the end
 certificates_made() {

@@ -140,22 +140,17 @@ push old_refused 400 "$path" <"$data/1.7.pb"
 daemon_stop
 
 # ---- the modules write what is in tests/data ----
-go_modules otlp.modules -mod=mod || exit 0
+go_modules otlp.modules || exit 0
 
 # What proto/ says, and server reflection repeats, is what the module of that version has, field by field.
 fields() {
-	mkdir -p "$dir/fields"
-	cp "$top_srcdir/tests/programs/otlp_fields/main.go" "$dir/fields/"
-	cp "$top_srcdir/tests/programs/otlp/1.10.mod" "$dir/fields/go.mod"
 	if ! command -v protoc >/dev/null; then
 		skip otlp.proto "protoc is not installed; apt-get install protobuf-compiler"
-	elif ! (cd "$dir/fields" && timeout 120 go mod tidy && timeout 300 go build -o fields .) >"$dir/err" 2>&1; then
-		skip otlp.proto "the module cannot be fetched or built: $(tail -n 1 "$dir/err")"
-	else
+	elif go_program otlp.proto otlp_fields otlp_fields otlp/1.10.mod; then
 		protoc -I "$top_srcdir/proto" --include_imports --descriptor_set_out="$dir/set" \
 			opentelemetry/proto/collector/profiles/v1development/profiles_service.proto
-		"$dir/fields/fields" >"$dir/want"
-		"$dir/fields/fields" "$dir/set" >"$dir/got"
+		"$dir/otlp_fields" >"$dir/want"
+		"$dir/otlp_fields" "$dir/set" >"$dir/got"
 		if [ -s "$dir/want" ] && cmp -s "$dir/want" "$dir/got"; then ok otlp.proto; else
 			not_ok otlp.proto "$(diff "$dir/want" "$dir/got" | sed -n 2p)"
 		fi
@@ -163,17 +158,11 @@ fields() {
 }
 fields
 for version in 1.5 1.7 1.8 1.9 1.10 1.11; do
-	mkdir -p "$dir/$version"
-	cp "$top_srcdir/tests/programs/otlp/main.go" "$dir/$version/"
-	cp "$top_srcdir/tests/programs/otlp/$version.mod" "$dir/$version/go.mod"
-	if ! (cd "$dir/$version" && timeout 120 go mod tidy && timeout 300 go build -o write .) >"$dir/err" 2>&1; then
-		skip "otlp.module_$version" "it cannot be fetched or built: $(tail -n 1 "$dir/err")"
-		continue
-	fi
+	go_program "otlp.module_$version" "write.$version" otlp "otlp/$version.mod" || continue
 	# 1.11 has changed nothing on the wire.
 	as=$version
 	[ "$as" = 1.11 ] && as=1.10
-	if "$dir/$version/write" <"$top_srcdir/tests/programs/otlp/$as.json" | cmp -s - "$data/$as.pb"; then ok "otlp.module_$version"; else
+	if "$dir/write.$version" <"$top_srcdir/tests/programs/otlp/$as.json" | cmp -s - "$data/$as.pb"; then ok "otlp.module_$version"; else
 		not_ok "otlp.module_$version" "it writes other bytes"
 	fi
 done

@@ -30,13 +30,7 @@ far_begin otlp_out.far_starts
 # ---- servers by grpc-go and net/http, of two versions, which hand on what they take ----
 # server_start VERSION: its addresses are in $dir/VERSION.out
 server_start() {
-	mkdir -p "$dir/$1.src"
-	cp "$top_srcdir/tests/programs/otlp_server/main.go" "$dir/$1.src/"
-	cp "$top_srcdir/tests/programs/otlp/$1.mod" "$dir/$1.src/go.mod"
-	if ! (cd "$dir/$1.src" && timeout 120 go mod tidy && timeout 300 go build -o "$dir/otlp_server.$1" .) >"$dir/err" 2>&1; then
-		skip "otlp_out.go_$1" "its modules cannot be fetched or built: $(tail -n 1 "$dir/err")"
-		return 1
-	fi
+	go_program "otlp_out.go_$1" "otlp_server.$1" otlp_server "otlp/$1.mod" || return
 	TOKEN=letmein "$dir/otlp_server.$1" "$url" >"$dir/$1.out" 2>"$dir/$1.err" &
 	servers="$servers $!"
 	wait_for 30 grep -q '^grpc ' "$dir/$1.out"
@@ -44,7 +38,7 @@ server_start() {
 at() { sed -n "s/^$2 //p" "$dir/$1.out"; }
 also=
 has_go=
-if go_modules otlp_out.go -mod=mod && server_start 1.10 && server_start 1.9; then
+if server_start 1.10 && server_start 1.9; then
 	has_go=1
 	for version in 1.10 1.9; do
 		also="$also, { name: go_grpc_$version, selector: '{service_name=\"go_grpc_$version\"}', layout: \"$version\", url: \"http://$(at $version grpc)\", bearer_token: secret }"

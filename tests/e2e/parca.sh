@@ -21,16 +21,11 @@ far_begin parca.far_starts
 # ---- a server by grpc-go, with the published .proto ----
 : >"$dir/store.out"
 store_start() {
-	go_modules parca.grpc_go -mod=mod || return
 	command -v protoc >/dev/null || {
 		skip parca.grpc_go "protoc is missing; apt-get install protobuf-compiler"
 		return 1
 	}
-	cp -R "$top_srcdir/tests/programs/parca_store" "$dir/store.src"
-	if ! (cd "$dir/store.src" && timeout 120 go mod tidy && timeout 300 go build -o "$dir/parca_store" .) >"$dir/err" 2>&1; then
-		skip parca.grpc_go "its modules cannot be fetched or built: $(tail -n 1 "$dir/err")"
-		return 1
-	fi
+	go_program parca.grpc_go parca_store parca_store || return
 	protoc -I "$top_srcdir/proto" -o "$dir/descriptors" parca/profilestore/v1alpha1/profilestore.proto || return
 	"$dir/parca_store" "$dir/descriptors" >"$dir/store.out" 2>"$dir/store.err" &
 	store=$!

@@ -12,11 +12,7 @@ daemon_begin parca_arrow.starts -c "$dir/arrow.yaml" --set "server.listen=[\"127
 ok parca_arrow.starts
 base=$(sed -n 's|.*is ready at \(http://[^ ,]*\).*|\1|p' "$dir/log" | head -n 1)
 grpcurl_made parca_arrow.grpcurl || exit 0
-cp -R "$top_srcdir/tests/programs/parca_arrow" "$dir/arrow.src"
-if ! (cd "$dir/arrow.src" && timeout 200 go mod tidy && timeout 400 go build -o "$dir/parca_arrow" .) >"$dir/err" 2>&1; then
-	skip parca_arrow.stream "its module cannot be fetched or built: $(tail -n 1 "$dir/err")"
-	exit 0
-fi
+go_program parca_arrow.stream parca_arrow parca_arrow || exit 0
 
 # send FILE [GRPCURL-ARGUMENT]..: by WriteArrow
 send() {
@@ -74,11 +70,7 @@ fi
 
 # ---- both layouts that agents have had, with dictionaries that grow and that are replaced: one answer ----
 daemon_stop
-cp -R "$top_srcdir/tests/programs/parca_layouts" "$dir/layouts.src"
-if ! (cd "$dir/layouts.src" && timeout 200 go mod tidy && timeout 400 go build -o "$dir/parca_layouts" .) >"$dir/err" 2>&1; then
-	skip parca_arrow.layouts "its module cannot be fetched or built: $(tail -n 1 "$dir/err")"
-	exit 0
-fi
+go_program parca_arrow.layouts parca_layouts parca_layouts || exit 0
 cat >"$dir/want" <<'STACKS'
 a-library-with-a-long-name.so+0x5678;[truncated: abort-marker 3] 1
 a-library-with-a-long-name.so+0x5678;app+0x1234 3

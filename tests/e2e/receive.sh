@@ -100,19 +100,7 @@ printf x | push connect_bad 400 /push.v1.PusherService/Push -H 'Content-Type: ap
 expect receive.connect_code '"code":"invalid_argument"' "$dir/answer"
 
 # ---- the real clients ----
-clients() {
-	go_modules receive.clients -mod=readonly || return
-	cp -R "$top_srcdir/tests/programs/pushing" "$dir/pushing.src"
-	if ! (cd "$dir/pushing.src" && timeout 180 go mod download) >"$dir/err" 2>&1; then
-		skip receive.clients "Pyroscope's modules cannot be fetched: $(head -n 1 "$dir/err")"
-		return 1
-	fi
-	if ! (cd "$dir/pushing.src" && go build -o "$dir/pushing" .) >"$dir/err" 2>&1; then
-		not_ok receive.clients "$(head -n 1 "$dir/err")"
-		return 1
-	fi
-}
-if clients; then
+if go_program receive.clients pushing pushing; then
 	if timeout 60 "$dir/pushing" connect "$base" "$dir/small.pb.gz" 2>"$dir/err"; then ok receive.connect; else
 		not_ok receive.connect "$(head -n 2 "$dir/err" | tr '\n' '|')"
 	fi
