@@ -4,6 +4,7 @@
     recorded.py record UPSTREAM FILE   a proxy before http(s)://HOST:PORT or unix:/SOCKET that writes FILE when it ends
     recorded.py replay FILE            a server that answers as the file says
     recorded.py replay FILE PEM TOKEN  the same over TLS, with certificate and key of a file, for who says the token
+    recorded.py replay FILE PEM TOKEN CA   for who shows a certificate by that authority besides; no TOKEN: ""
     recorded.py replay FILE "" TOKEN   for who says the token, without TLS
     recorded.py replay FILE unix:/SOCKET   on a socket, which it makes
 
@@ -229,9 +230,12 @@ def main():
     else:
         s.turns = {}
         s.token = rest[2] if len(rest) > 1 else ""
-        if s.token and rest[1]:
+        if len(rest) > 1 and rest[1]:
             context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
             context.load_cert_chain(rest[1])
+            if len(rest) > 3:
+                context.verify_mode = ssl.CERT_REQUIRED
+                context.load_verify_locations(rest[3])
             s.socket = context.wrap_socket(s.socket, server_side=True)
         exchanges = json.load(open(rest[0]))
         s.told = told(exchanges)
