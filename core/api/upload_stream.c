@@ -58,22 +58,10 @@ static int read_head(struct unwrapping *w, struct grpc_head *ret, struct dcm_err
 	if (r < 0)
 		return damaged(r, err);
 	w->at += sizeof(head);
-	if (!grpc__read_head(head, ret))
+	if (!grpc_head__read(head, ret))
 		return refuse(w, "its first byte is neither 0 nor 1", err);
 	if (ret->n > w->end - w->at)
 		return refuse(w, "it is shorter than its head says", err);
-	return 0;
-}
-
-static int write_at(int fd, const void *p, size_t n, uint64_t at)
-{
-	for (size_t done = 0; done < n;) {
-		ssize_t put = pwrite(fd, (const char *)p + done, n - done, (off_t)(at + done));
-
-		if (put < 0 && errno != EINTR)
-			return -errno;
-		done += put > 0 ? (size_t)put : 0;
-	}
 	return 0;
 }
 
@@ -93,7 +81,7 @@ static int unpack(struct unwrapping *w, const struct grpc_head *head, struct buf
 	if (r < 0)
 		return damaged(r, err);
 	w->at += head->n;
-	grpc__put_head(ret, 0);
+	grpc_head__append(ret, 0, 0);
 	if (head->is_packed)
 		r = deflate__unpack(packed->data, head->n, MESSAGE_BYTES, ret, err);
 	else
@@ -131,7 +119,7 @@ static int unpack_rest(struct unwrapping *w, struct dcm_error *err)
 				       "`decima debuginfo upload` does, or raise that");
 		if (r < 0)
 			break;
-		r = write_at(w->fd, message.data, message.n, to);
+		r = fd__pwrite_all(w->fd, message.data, message.n, to);
 		if (r < 0)
 			damaged(r, err);
 		to += message.n;
@@ -213,7 +201,7 @@ static int move(struct unwrapping *w, uint64_t n)
 		int r = fd__pread_full(w->fd, piece, part, w->at);
 
 		if (r == 0)
-			r = write_at(w->fd, piece, part, w->to);
+			r = fd__pwrite_all(w->fd, piece, part, w->to);
 		if (r < 0)
 			return r;
 		w->at += part;

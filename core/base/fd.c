@@ -179,6 +179,44 @@ int fd__write_all(int fd, const void *p, size_t n)
 	return 0;
 }
 
+int fd__pwrite_all(int fd, const void *p, size_t n, uint64_t offset)
+{
+	const uint8_t *from = p;
+
+	if (offset > INT64_MAX || n > INT64_MAX - offset)
+		return -EINVAL;
+	while (n > 0) {
+		ssize_t done = pwrite(fd, from, n, (off_t)offset);
+
+		if (done < 0 && errno == EINTR)
+			continue;
+		if (done < 0)
+			return -errno;
+		if (done == 0)
+			return -EIO;
+		from += done;
+		n -= (size_t)done;
+		offset += (uint64_t)done;
+	}
+	return 0;
+}
+
+int fd__open_nameless(const char *dir)
+{
+	char path[PATH_MAX];
+	int fd = open(dir, O_TMPFILE | O_RDWR | O_CLOEXEC, 0600);
+
+	/* Not every file system has these. */
+	if (fd < 0 && (errno == EOPNOTSUPP || errno == EISDIR)) {
+		if (snprintf(path, sizeof(path), "%s/decima-XXXXXX", dir) >= (int)sizeof(path))
+			return -ENAMETOOLONG;
+		fd = mkostemp(path, O_CLOEXEC);
+		if (fd >= 0)
+			unlink(path);
+	}
+	return fd < 0 ? -errno : fd;
+}
+
 int fd__pread_full(int fd, void *p, size_t n, uint64_t offset)
 {
 	uint8_t *to = p;

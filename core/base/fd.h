@@ -53,6 +53,12 @@ int fd__open_beneath(int root, const char *path);
 /* All n bytes or a negative errno; short writes go on, EINTR too. */
 int fd__write_all(int fd, const void *p, size_t n);
 
+/* The same at an offset; the file's own place stays where it is. */
+int fd__pwrite_all(int fd, const void *p, size_t n, uint64_t offset);
+
+/* A file without a name in a directory, to be read and written, of which nothing is left whatever happens; or of open(2). */
+int fd__open_nameless(const char *dir);
+
 /* Exactly n bytes at the offset, or -EIO when the file is shorter. */
 int fd__pread_full(int fd, void *p, size_t n, uint64_t offset);
 

@@ -11,6 +11,8 @@
 #include <string.h>
 #include <strings.h>
 
+#include "core/base/str.h"
+
 static bool is_port(const char *s, size_t n)
 {
 	unsigned port = 0;
@@ -83,6 +85,17 @@ void url__escape(struct buf *b, struct dcm_str s)
 			buf__byte(b, c);
 		else
 			buf__printf(b, "%%%02X", c);
+	}
+}
+
+void url__unescape(struct buf *b, struct dcm_str s)
+{
+	for (uint32_t i = 0; i < s.n; i++) {
+		int high = s.p[i] == '%' && i + 2 < s.n ? str__hex_digit(s.p[i + 1]) : -1;
+		int low = high >= 0 ? str__hex_digit(s.p[i + 2]) : -1;
+
+		buf__byte(b, (uint8_t)(low >= 0 ? high << 4 | low : s.p[i]));
+		i += low >= 0 ? 2 : 0;
 	}
 }
 

@@ -31,4 +31,7 @@ size_t url__name_length(const char *s);
 /* Appends the text as a segment of a path, or as a part of a query: all but the unreserved is escaped (RFC 3986, 2.3). */
 void url__escape(struct buf *b, struct dcm_str s);
 
+/* Appends the text with what is percent-encoded in it decoded; what is no escape stays as it is (gRPC's Status-Message). */
+void url__unescape(struct buf *b, struct dcm_str s);
+
 #endif

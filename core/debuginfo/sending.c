@@ -18,6 +18,7 @@
 #include "core/base/cleanup.h"
 #include "core/base/error.h"
 #include "core/base/fd.h"
+#include "core/base/grpc_head.h"
 #include "core/base/hash.h"
 #include "core/base/mem.h"
 #include "core/base/protobuf.h"
@@ -30,7 +31,6 @@ enum {
 	BY_GRPC = 1,
 	BY_URL = 2,	 /* UploadInstructions.UploadStrategy */
 	CHUNK = 1 << 20, /* Parca takes messages of 64 MiB */
-	FRAME_HEAD = 5
 };
 
 struct instructions {
@@ -41,19 +41,14 @@ struct instructions {
 
 int sending__open_nameless(const char *dir, struct dcm_error *err)
 {
-	char path[PATH_MAX];
 	int fd;
 
 	if (!dir)
 		dir = getenv("TMPDIR");
-	if (snprintf(path, sizeof(path), "%s/decima-XXXXXX", dir && *dir ? dir : "/tmp") >=
-	    (int)sizeof(path))
-		return error__set(err, -ENAMETOOLONG, "TMPDIR: the path is too long");
-	fd = mkostemp(path, O_CLOEXEC);
-	if (fd < 0)
-		return error__sys(err, -errno, "%s: cannot be made", path);
-	unlink(path);
-	return fd;
+	if (!dir || !*dir)
+		dir = "/tmp";
+	fd = fd__open_nameless(dir);
+	return fd < 0 ? error__sys(err, fd, "%s: no file can be made there", dir) : fd;
 }
 
 /* ---- calls ---- */
@@ -183,18 +178,14 @@ static int finish(const struct sending *s, const char *upload_id, struct dcm_err
 
 /* ---- the stream ---- */
 
-/* Appends a message in its frame (gRPC over HTTP2, Length-Prefixed-Message). */
+/* Appends a message in its frame. */
 static void put_frame(struct buf *frames, uint32_t number, const void *data, size_t n)
 {
 	struct buf head = { 0 };
-	uint32_t all;
 
 	pb__put_tag(&head, number, PB_BYTES);
 	buf__varint(&head, n);
-	all = (uint32_t)(head.n + n);
-	const uint8_t frame[FRAME_HEAD] = { 0, (uint8_t)(all >> 24), (uint8_t)(all >> 16),
-					    (uint8_t)(all >> 8), (uint8_t)all };
-	buf__append(frames, frame, sizeof(frame));
+	grpc_head__append(frames, 0, head.n + n);
 	buf__append(frames, head.data, head.n);
 	buf__append(frames, data, n);
 	frames->error = frames->error ? frames->error : head.error;

@@ -224,26 +224,6 @@ void exchange__finish(struct exchange *x)
  * A body that goes into a file
  */
 
-/* Without a name, so that nothing is left of it, whatever happens. */
-static int open_nameless(const char *dir)
-{
-	char path[PATH_MAX];
-	int fd;
-
-	if (!dir)
-		return -ENOTSUP;
-	fd = open(dir, O_TMPFILE | O_RDWR | O_CLOEXEC, 0600);
-	/* Not every file system has these. */
-	if (fd < 0 && (errno == EOPNOTSUPP || errno == EISDIR)) {
-		if (snprintf(path, sizeof(path), "%s/body-XXXXXX", dir) >= (int)sizeof(path))
-			return -ENAMETOOLONG;
-		fd = mkostemp(path, O_CLOEXEC);
-		if (fd >= 0)
-			unlink(path);
-	}
-	return fd < 0 ? -errno : fd;
-}
-
 void exchange__begin_file(struct exchange *x, const char *dir, uint64_t max_bytes)
 {
 	x->file_bytes = max_bytes;
@@ -253,7 +233,7 @@ void exchange__begin_file(struct exchange *x, const char *dir, uint64_t max_byte
 		x->file.error = -EFBIG;
 		return;
 	}
-	x->file.fd = open_nameless(dir);
+	x->file.fd = dir ? fd__open_nameless(dir) : -ENOTSUP;
 	if (x->file.fd < 0)
 		x->file.error = x->file.fd;
 }

@@ -13,8 +13,6 @@
 #include "core/base/str.h"
 #include "core/deflate/deflate.h"
 
-enum { PACKED = 1, TRAILERS = 0x80 };
-
 enum status {
 	OK = 0,
 	CANCELLED = 1,
@@ -121,13 +119,6 @@ static bool unpack(struct http_request *req, struct dcm_str packed, uint64_t max
 	return true;
 }
 
-bool grpc__read_head(const uint8_t head[static GRPC_HEAD_BYTES], struct grpc_head *ret)
-{
-	ret->is_packed = head[0] & PACKED;
-	ret->n = (uint32_t)head[1] << 24 | (uint32_t)head[2] << 16 | (uint32_t)head[3] << 8 | head[4];
-	return !(head[0] & ~PACKED);
-}
-
 /* A frame that is whole. */
 static bool take_message(struct dcm_str frame, struct http_request *req, uint64_t max_unpacked,
 			 struct buf *room, struct http_response *resp)
@@ -135,7 +126,7 @@ static bool take_message(struct dcm_str frame, struct http_request *req, uint64_
 	struct dcm_str message = { frame.p + GRPC_HEAD_BYTES, frame.n - GRPC_HEAD_BYTES };
 	struct grpc_head head;
 
-	if (!grpc__read_head((const uint8_t *)frame.p, &head))
+	if (!grpc_head__read((const uint8_t *)frame.p, &head))
 		return refuse(resp, 400, "its first byte is neither 0 nor 1");
 	if (head.is_packed)
 		return unpack(req, message, max_unpacked, room, resp);
@@ -152,7 +143,7 @@ int64_t grpc__next(struct dcm_str in, struct http_request *req, uint64_t max_byt
 
 	if (in.n < GRPC_HEAD_BYTES)
 		return 0;
-	grpc__read_head((const uint8_t *)in.p, &head);
+	grpc_head__read((const uint8_t *)in.p, &head);
 	if (head.n > max_bytes) {
 		refuse(resp, 413, "it is too large for this method");
 		return -1;
@@ -173,7 +164,7 @@ bool grpc__open(enum grpc_form form, struct http_request *req, uint64_t max_unpa
 		return refuse(resp, 400, "is not in base64");
 	if (body.n < GRPC_HEAD_BYTES)
 		return refuse(resp, 400, "there is none; a call has one");
-	grpc__read_head((const uint8_t *)body.p, &head);
+	grpc_head__read((const uint8_t *)body.p, &head);
 	if (head.n > body.n - GRPC_HEAD_BYTES)
 		return refuse(resp, 400, "it is shorter than its head says");
 	if (head.n < body.n - GRPC_HEAD_BYTES)
@@ -266,22 +257,9 @@ static void put_message(struct buf *b, struct dcm_str text)
 	}
 }
 
-static void put_head(struct buf *b, uint8_t flags, size_t n)
-{
-	const uint8_t head[GRPC_HEAD_BYTES] = { flags, (uint8_t)(n >> 24), (uint8_t)(n >> 16),
-						(uint8_t)(n >> 8), (uint8_t)n };
-
-	buf__append(b, head, sizeof(head));
-}
-
-void grpc__put_head(struct buf *b, uint32_t n)
-{
-	put_head(b, 0, n);
-}
-
 void grpc__put_message(struct buf *to, const struct buf *message)
 {
-	put_head(to, 0, message->n);
+	grpc_head__append(to, 0, message->n);
 	buf__append(to, message->data, message->n);
 }
 
@@ -321,7 +299,7 @@ void grpc__close(enum grpc_form form, struct http_response *resp, struct buf *tr
 		grpc__put_message(&body, &resp->body);
 	grpc__put_status(trailers, resp);
 	if (form != GRPC_HTTP2) {
-		put_head(&body, TRAILERS, trailers->n);
+		grpc_head__append(&body, GRPC_TRAILERS, trailers->n);
 		buf__append(&body, trailers->data, trailers->n);
 	}
 	if (form == GRPC_WEB_TEXT)

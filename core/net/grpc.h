@@ -10,21 +10,12 @@
 #ifndef DECIMA_NET_GRPC_H
 #define DECIMA_NET_GRPC_H
 
+#include "core/base/grpc_head.h"
 #include "core/net/http.h"
 
 /* How a request is in gRPC, by its Content-Type. */
 enum grpc_form { GRPC_NONE, GRPC_HTTP2, GRPC_WEB, GRPC_WEB_TEXT };
 enum grpc_form grpc__form(const struct http_request *req);
-
-/* What stands before each message: of GRPC_HEAD_BYTES. */
-enum { GRPC_HEAD_BYTES = 5 };
-struct grpc_head {
-	bool is_packed;
-	uint32_t n; /* bytes of the message behind it */
-};
-/* False: its first byte is neither of the two that there are. */
-bool grpc__read_head(const uint8_t head[static GRPC_HEAD_BYTES], struct grpc_head *ret);
-void grpc__put_head(struct buf *b, uint32_t n); /* of a message as it is */
 
 /*
  * The one message of a body, unpacked, as req->body: a view into what was there, or `room`. False: the

@@ -9,6 +9,7 @@
 #include "core/base/error.h"
 #include "core/base/str.h"
 #include "core/base/units.h"
+#include "core/base/url.h"
 #include "core/net/grpc.h"
 #include "core/net/http_client.h"
 
@@ -25,24 +26,12 @@ static int errno_of(int64_t status)
 	return status > 0 && (size_t)status < n && errors[status] ? errors[status] : -EPROTO;
 }
 
-/* Status-Message is percent-encoded (doc/PROTOCOL-HTTP2.md); what is none of that stays as it is. */
-static void put_decoded(struct buf *to, struct dcm_str text)
-{
-	for (uint32_t i = 0; i < text.n; i++) {
-		int high = text.p[i] == '%' && i + 2 < text.n ? str__hex_digit(text.p[i + 1]) : -1;
-		int low = high >= 0 ? str__hex_digit(text.p[i + 2]) : -1;
-
-		buf__byte(to, (uint8_t)(low >= 0 ? high << 4 | low : text.p[i]));
-		i += low >= 0 ? 2 : 0;
-	}
-}
-
 static int fail(int64_t status, struct dcm_str message, struct dcm_error *err)
 {
 	struct buf text = { 0 };
 	int r = errno_of(status);
 
-	put_decoded(&text, message);
+	url__unescape(&text, message);
 	buf__byte(&text, '\0');
 	if (text.error)
 		r = error__nomem(err);
@@ -60,7 +49,7 @@ static int take_answer(const struct http_response *r, struct buf *ret, struct dc
 {
 	struct grpc_head head;
 
-	if (r->body.n < GRPC_HEAD_BYTES || !grpc__read_head(r->body.data, &head) ||
+	if (r->body.n < GRPC_HEAD_BYTES || !grpc_head__read(r->body.data, &head) ||
 	    head.is_packed || head.n != r->body.n - GRPC_HEAD_BYTES)
 		return error__set(err, -EPROTO, "the server's answer is not one message of gRPC");
 	buf__append(ret, r->body.data + GRPC_HEAD_BYTES, head.n);
@@ -89,7 +78,7 @@ int grpc_client__call(const struct grpc_call *call, struct buf *ret, struct dcm_
 
 	buf__printf(&url, "%s%s", call->server, call->method);
 	if (call->message) {
-		grpc__put_head(&frame, (uint32_t)call->message->n);
+		grpc_head__append(&frame, 0, (uint32_t)call->message->n);
 		buf__append(&frame, call->message->data, call->message->n);
 	}
 	if (url.error || frame.error)

@@ -18,8 +18,8 @@ struct grpc_call {
 	const char *bearer;  /* token, or NULL */
 	const char *ca_file; /* PEM file of the authorities to trust; NULL: the system's */
 	const char *cert_file, *key_file; /* PEM files of our certificate and its key; NULL: we show none */
-	const struct buf *message;	/* the request; or */
-	const struct http_file *stream; /* any number of them, each in its frame (grpc__put_head()) */
+	const struct buf *message; /* the request; or */
+	const struct http_file *stream; /* any number of them, each in its frame (core/base/grpc_head.h) */
 	void (*sent)(void *ctx, uint64_t n); /* told at intervals how much has left; may be NULL */
 	void *sent_ctx;
 	int64_t timeout_ns;

@@ -712,7 +712,8 @@ tests_unit_test_instance_LDADD = $(PLUGIN_LA) $(UNIT_LIBS)
 
 unit_tests += tests/unit/test_file_output
 tests_unit_test_file_output_SOURCES = tests/unit/test_file_output.c $(CHILD) $(RANDOM_BATCH) $(FAILMALLOC) \
-	plugins/output/file/file.c plugins/output/file/folder.c plugins/output/delivery/name.c
+	plugins/output/file/file.c plugins/output/file/folder.c plugins/output/delivery/format.c \
+	plugins/output/delivery/name.c
 tests_unit_test_file_output_LDFLAGS = $(AM_LDFLAGS) $(LDFLAGS_FAILMALLOC)
 tests_unit_test_file_output_LDADD = $(PLUGIN_LA) $(UNIT_LIBS)
 

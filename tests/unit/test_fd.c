@@ -179,6 +179,46 @@ static void test_pread_full(void **state)
 	assert_int_equal(fd__pread_full(-1, p, 1, 0), -EBADF);
 }
 
+static void test_pwrite_all(void **state)
+{
+	const char *path = in_dir("placed");
+	char p[8];
+	int fd;
+
+	(void)state;
+	assert_int_equal(fd__replace(path, 0600, "12345", 5, NULL), 0);
+	fd = open(path, O_RDWR | O_CLOEXEC);
+	assert_int_equal(fd__pwrite_all(fd, "ab", 2, 1), 0);
+	assert_int_equal(fd__pwrite_all(fd, "cd", 2, 6), 0);
+	assert_int_equal(lseek(fd, 0, SEEK_CUR), 0);
+	assert_int_equal(read(fd, p, sizeof(p)), 8);
+	assert_memory_equal(p, "1ab45\0cd", 8);
+	assert_int_equal(fd__pwrite_all(fd, p, 1, UINT64_MAX), -EINVAL);
+	assert_int_equal(fd__pwrite_all(fd, p, 8, INT64_MAX), -EINVAL);
+	close(fd);
+	assert_int_equal(fd__pwrite_all(-1, p, 1, 0), -EBADF);
+}
+
+/* To be read and written, and nothing of it is in the directory. */
+static void test_open_nameless(void **state)
+{
+	const char *path = in_dir("nameless");
+	char p[4];
+	int fd;
+
+	(void)state;
+	assert_int_equal(mkdir(path, 0700), 0);
+	fd = fd__open_nameless(path);
+	assert_true(fd >= 0);
+	assert_int_equal(fcntl(fd, F_GETFD) & FD_CLOEXEC, FD_CLOEXEC);
+	assert_int_equal(fd__write_all(fd, "here", 4), 0);
+	assert_int_equal(fd__pread_full(fd, p, 4, 0), 0);
+	assert_memory_equal(p, "here", 4);
+	assert_int_equal(rmdir(path), 0);
+	close(fd);
+	assert_int_equal(fd__open_nameless(path), -ENOENT);
+}
+
 static void test_read_limits(void **state)
 {
 	const char *path = in_dir("limits");
@@ -550,6 +590,8 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_write_and_read_in_pieces),
 		cmocka_unit_test(test_pread_full),
+		cmocka_unit_test(test_pwrite_all),
+		cmocka_unit_test(test_open_nameless),
 		cmocka_unit_test(test_read_limits),
 		cmocka_unit_test(test_open_regular),
 		cmocka_unit_test(test_read_proc),

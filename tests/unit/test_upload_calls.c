@@ -150,7 +150,7 @@ static void initiate(struct service *v, const struct asked *q, uint64_t bytes)
 
 static void put_frame(struct buf *b, const struct buf *message)
 {
-	grpc__put_head(b, (uint32_t)message->n);
+	grpc_head__append(b, 0, (uint32_t)message->n);
 	buf__append(b, message->data, message->n);
 }
 
@@ -524,13 +524,13 @@ static struct buf packed(struct buf *stream)
 		struct buf one = { 0 };
 		struct grpc_head head;
 
-		assert_true(grpc__read_head(stream->data + at, &head));
+		assert_true(grpc_head__read(stream->data + at, &head));
 		at += GRPC_HEAD_BYTES;
 		if (i % 3 == 2)
 			buf__append(&one, stream->data + at, head.n);
 		else
 			assert_int_equal(deflate__pack(stream->data + at, head.n, 6, &one), 0);
-		grpc__put_head(&all, (uint32_t)one.n);
+		grpc_head__append(&all, 0, (uint32_t)one.n);
 		all.data[all.n - GRPC_HEAD_BYTES] = i % 3 != 2;
 		buf__append(&all, one.data, one.n);
 		at += head.n;

@@ -2,6 +2,7 @@
 /*
  * tests/unit/test_url.c - addresses that can be asked; what we let through curl understands too
  */
+#include "core/base/str.h"
 #include "core/base/url.h"
 
 #include <string.h>
@@ -115,12 +116,42 @@ static void escapes_as_curl_does(void **state)
 	buf__fini(&b);
 }
 
+/* What escapes say, as curl has it; what is none stays. */
+static void unescapes_as_curl_does(void **state)
+{
+	static const char *const as_they_are[] = { "%",	  "a%",	 "a%2", "100 % of it",
+						   "%zz", "%2g", "%g2%" };
+	char all[256];
+	struct buf b = { 0 }, back = { 0 };
+	int n;
+
+	(void)state;
+	for (unsigned i = 0; i < sizeof(all); i++)
+		all[i] = (char)i;
+	url__escape(&b, (struct dcm_str){ all, sizeof(all) });
+	buf__text(&b, "%c3%A9");
+	url__unescape(&back, buf__view(&b));
+	char *want = curl_easy_unescape(NULL, (const char *)b.data, (int)b.n, &n);
+	assert_int_equal(back.n, n);
+	assert_memory_equal(back.data, want, (size_t)n);
+	curl_free(want);
+	for (size_t i = 0; i < sizeof(as_they_are) / sizeof(as_they_are[0]); i++) {
+		buf__reset(&back);
+		url__unescape(&back, str__of(as_they_are[i]));
+		buf__byte(&back, 0);
+		assert_string_equal((const char *)back.data, as_they_are[i]);
+	}
+	buf__fini(&b);
+	buf__fini(&back);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(good_and_bad_ones),
 		cmocka_unit_test(curl_takes_what_we_take),
 		cmocka_unit_test(escapes_as_curl_does),
+		cmocka_unit_test(unescapes_as_curl_does),
 	};
 	return cmocka_run_group_tests_name("url", tests, NULL, NULL);
 }

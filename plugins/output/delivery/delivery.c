@@ -82,12 +82,12 @@ void delivery__free(struct delivery *d)
 	free(d);
 }
 
-int delivery__check_url(const char *url, struct dcm_error *err)
+int delivery__check_url(const char *option, const char *url, struct dcm_error *err)
 {
-	if (!url__is_askable(url) || strncmp(url, "http", 4) != 0 || strpbrk(url, "?#"))
+	if (!url__is_askable(url) || !url__is_http(url) || strpbrk(url, "?#"))
 		return error__set(err, -EINVAL,
-				  "url: \"%s\" is not http:// or https:// with a host and no query",
-				  url);
+				  "%s: \"%s\" is not http:// or https:// with a host and no query",
+				  option, url);
 	return 0;
 }
 
@@ -208,28 +208,15 @@ static struct dcm_str words_of(const struct dcm_http_reply *reply)
 	return (struct dcm_str){ from, (uint32_t)(n < rest ? n : rest) };
 }
 
-static int hex(char c)
-{
-	if (c >= '0' && c <= '9')
-		return c - '0';
-	c |= 0x20;
-	return c >= 'a' && c <= 'f' ? c - 'a' + 10 : -1;
-}
-
-/* Appends somebody's words: no line ends, no controls, so long at most. grpc-message has % escapes. */
-static void add_words(char *to, size_t size, struct dcm_str words, bool is_escaped)
+/* Appends somebody's words: no line ends, no controls, so long at most. */
+static void add_words(char *to, size_t size, struct dcm_str words)
 {
 	size_t n = strlen(to), end = n + SENTENCE_MAX < size - 1 ? n + SENTENCE_MAX : size - 1;
 
 	for (uint32_t i = 0; i < words.n && n < end; i++) {
-		char c = words.p[i];
+		unsigned char c = (unsigned char)words.p[i];
 
-		if (is_escaped && c == '%' && i + 2 < words.n && hex(words.p[i + 1]) >= 0 &&
-		    hex(words.p[i + 2]) >= 0) {
-			c = (char)(hex(words.p[i + 1]) << 4 | hex(words.p[i + 2]));
-			i += 2;
-		}
-		to[n++] = (unsigned char)c < ' ' || c == 0x7f ? ' ' : c;
+		to[n++] = c < ' ' || c == 0x7f ? ' ' : (char)c;
 	}
 	to[n] = '\0';
 	to[str__utf8_cut(to, n)] = '\0';
@@ -267,7 +254,7 @@ static void let_judge(struct delivery *d, const struct dcm_http_reply *reply)
 		reply->status, (struct dcm_str){ (const char *)reply->data, (uint32_t)reply->n }, &words);
 	snprintf(d->sentence, sizeof(d->sentence), "%.150s answered %d%s", place_of(d),
 		 reply->status, words.n ? ": " : "");
-	add_words(d->sentence, sizeof(d->sentence), buf__view(&words), false);
+	add_words(d->sentence, sizeof(d->sentence), buf__view(&words));
 	buf__fini(&words);
 }
 
@@ -275,6 +262,7 @@ static void let_judge(struct delivery *d, const struct dcm_http_reply *reply)
 static void say(struct delivery *d, const struct dcm_http_reply *reply)
 {
 	const struct dcm_str *message = header(reply, "grpc-message");
+	struct buf words = { 0 };
 	int n;
 
 	if (reply->fault && d->grpc_status == GRPC_NONE) {
@@ -291,9 +279,10 @@ static void say(struct delivery *d, const struct dcm_http_reply *reply)
 		n = snprintf(d->sentence, sizeof(d->sentence), "%.150s answered %d%s: ", place_of(d),
 			     reply->status, d->request->grpc ? " without a status of gRPC" : "");
 	if (d->grpc_status != GRPC_NONE && message)
-		add_words(d->sentence, sizeof(d->sentence), *message, true);
-	else if (d->grpc_status == GRPC_NONE && reply->n)
-		add_words(d->sentence, sizeof(d->sentence), words_of(reply), false);
+		url__unescape(&words, *message);
+	add_words(d->sentence, sizeof(d->sentence),
+		  d->grpc_status == GRPC_NONE && reply->n ? words_of(reply) : buf__view(&words));
+	buf__fini(&words);
 	if (n > 2 && d->sentence[n] == '\0')
 		d->sentence[n - 2] = '\0';
 }

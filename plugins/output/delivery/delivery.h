@@ -60,8 +60,8 @@ int delivery__send(struct delivery *d, const struct delivery_request *request,
 /* HTTP's status of the last answer; 0: there was none. */
 int delivery__status(const struct delivery *d);
 
-/* The option `url` of such an output: 0, or -EINVAL with a sentence. */
-int delivery__check_url(const char *url, struct dcm_error *err);
+/* An option of such an output that is called so: 0, or -EINVAL with a sentence. */
+int delivery__check_url(const char *option, const char *url, struct dcm_error *err);
 
 /* "URL/PATH", or URL without slashes at its end where `path` is ""; freed by the caller. NULL: no memory. */
 char *delivery__url(const char *url, const char *path);

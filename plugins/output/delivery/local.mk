@@ -3,7 +3,7 @@
 noinst_LTLIBRARIES += plugins/output/delivery/libdelivery.la
 plugins_output_delivery_libdelivery_la_SOURCES = \
 	plugins/output/delivery/delivery.c plugins/output/delivery/delivery.h \
-	plugins/output/delivery/frame.h \
+	plugins/output/delivery/format.c plugins/output/delivery/format.h \
 	plugins/output/delivery/name.c plugins/output/delivery/name.h \
 	plugins/output/delivery/resume.h \
 	plugins/output/delivery/rpc_status.c plugins/output/delivery/rpc_status.h \

@@ -25,14 +25,15 @@
 #include "core/base/cond.h"
 #include "core/base/error.h"
 #include "core/base/fd.h"
+#include "core/base/grpc_head.h"
 #include "core/base/hash.h"
 #include "core/base/mem.h"
 #include "core/base/protobuf.h"
 #include "core/base/str.h"
 #include "core/base/units.h"
+#include "core/base/url.h"
 #include "core/debuginfo/sending.h"
 #include "plugins/output/delivery/delivery.h"
-#include "plugins/output/delivery/frame.h"
 
 #define SECOND	 INT64_C(1000000000)
 #define RETRY_NS (300 * SECOND)
@@ -43,6 +44,7 @@ enum {
 	TRIES = 8,
 	PAUSE_MAX_S = 64,
 	ANSWER_BYTES = 1 << 16,
+	WORDS_MAX = 199, /* bytes of a server's reason */
 	MAX_PARALLEL = 64,
 	ID_MIN = 16, /* digits: the shortest ids that linkers make have 8 bytes */
 	ID_MAX = 128
@@ -459,21 +461,19 @@ static struct dcm_str header(const struct dcm_http_reply *reply, const char *nam
 	return found;
 }
 
-/* Somebody's words, percent-decoded where they are escaped; the host cleans what it shows. */
+/* Somebody's words; the host cleans what it shows. */
 static void say(struct dcm_error *err, int rc, struct dcm_str words)
 {
-	char text[200];
-	size_t n = 0;
+	struct buf text = { 0 };
+	size_t n;
 
-	for (uint32_t i = 0; i < words.n && n < sizeof(text) - 1; i++) {
-		int high = words.p[i] == '%' && i + 2 < words.n ? str__hex_digit(words.p[i + 1]) : -1;
-		int low = high >= 0 ? str__hex_digit(words.p[i + 2]) : -1;
-
-		text[n++] = low >= 0 ? (char)(high << 4 | low) : words.p[i];
-		i += low >= 0 ? 2 : 0;
-	}
-	text[str__utf8_cut(text, n)] = '\0';
-	error__set(err, rc, "%s", text[0] ? text : "the server gives no reason");
+	url__unescape(&text, words);
+	n = str__utf8_cut((const char *)text.data, text.n < WORDS_MAX ? text.n : WORDS_MAX);
+	if (n)
+		error__set(err, rc, "%.*s", (int)n, (const char *)text.data);
+	else
+		error__set(err, rc, "the server gives no reason");
+	buf__fini(&text);
 }
 
 /* What a call of gRPC came to. With the lock. */
@@ -495,8 +495,8 @@ static void judge(struct uploader *t, const struct dcm_http_reply *reply)
 	else if (t->rc < 0)
 		error__set(&t->why, t->rc, "the server answered %d, without a status of gRPC",
 			   reply->status);
-	if (t->rc == 0 && reply->n > FRAME_HEAD_BYTES)
-		buf__append(t->answer, reply->data + FRAME_HEAD_BYTES, reply->n - FRAME_HEAD_BYTES);
+	if (t->rc == 0 && reply->n > GRPC_HEAD_BYTES)
+		buf__append(t->answer, reply->data + GRPC_HEAD_BYTES, reply->n - GRPC_HEAD_BYTES);
 }
 
 static void finish_call(struct uploader *t)
@@ -584,10 +584,7 @@ static int call(void *ctx, const struct sending_call *what, struct buf *answer, 
 	if (left <= 0)
 		return error__set(err, -EAGAIN, "it took longer than debuginfo.timeout");
 	if (what->message) {
-		uint8_t head[FRAME_HEAD_BYTES];
-
-		frame__put_head(head, false, what->message->n);
-		buf__append(&frame, head, sizeof(head));
+		grpc_head__append(&frame, 0, what->message->n);
 		buf__append(&frame, what->message->data, what->message->n);
 		c.body = frame.data;
 		c.n_body = frame.n;

@@ -25,6 +25,7 @@
 #include "core/base/str.h"
 #include "plugins/output/delivery/resume.h"
 #include "plugins/output/file/folder.h"
+#include "plugins/output/delivery/format.h"
 #include "plugins/output/delivery/name.h"
 
 /* ---- options ---- */
@@ -35,9 +36,6 @@ enum format {
 	FORMAT_SPEEDSCOPE,
 	FORMAT_HTML,
 };
-
-static const char *const formats[] = { "pprof", "folded", "speedscope", "html", NULL };
-static const char *const extensions[] = { ".pb.gz", ".folded", ".speedscope.json", ".html" };
 
 struct file_config {
 	const char *directory;
@@ -73,7 +71,7 @@ static const struct dcm_option rows[] = {
 		.type = DCM_OPT_CHOICE,
 		.offset = offsetof(struct file_config, format),
 		.def = "pprof",
-		.choices = formats,
+		.choices = format_names,
 		.doc = "pprof (.pb.gz, for go tool pprof), folded (for flamegraph.pl), "
 		       "speedscope, or html (a page with the flame graph).",
 	},
@@ -243,7 +241,7 @@ static int file_start(void *instance, struct dcm_error *err)
 	(void)err;
 	rotate(f, f->config);
 	f->host->set_state(f->host, DCM_STATE_OK, "writes %s files into %s",
-			   formats[f->config->format], f->directory);
+			   format_names[f->config->format], f->directory);
 	return 0;
 }
 
@@ -296,7 +294,7 @@ static int put(struct file_output *f, const struct work *w, const struct dcm_bat
 	       uint32_t profile, const uint8_t *data, size_t n, struct dcm_error *err)
 {
 	struct folder_file file = {
-		.extension = extensions[w->config.format],
+		.extension = formats[w->config.format].extension,
 		.data = data,
 		.n = n,
 		.sync = w->config.sync,
@@ -321,7 +319,7 @@ static int write_profile(struct file_output *f, const struct work *w, const stru
 {
 	CLEANUP(mem__freep) uint8_t *data = NULL;
 	size_t n = 0;
-	int r = f->host->encode(f->host, batch, profile, formats[w->config.format], &data, &n, err);
+	int r = f->host->encode(f->host, batch, profile, format_names[w->config.format], &data, &n, err);
 
 	if (r < 0)
 		return r == -ENOMEM ? -EAGAIN : r;
@@ -375,7 +373,7 @@ static int file_write(void *instance, struct dcm_batch *batch, int64_t deadline_
 	rotate(f, &w.config);
 	if (r == 0)
 		f->host->set_state(f->host, DCM_STATE_OK, "writes %s files into %s",
-				   formats[w.config.format], f->directory);
+				   format_names[w.config.format], f->directory);
 	free(w.file_name);
 	return r;
 }

@@ -28,6 +28,7 @@
 #include "core/base/mem.h"
 #include "core/base/str.h"
 #include "core/base/vec.h"
+#include "plugins/output/delivery/format.h"
 
 #define MARKER	   ".decima-profiles"
 #define TMP_PREFIX ".decima-tmp-"
@@ -37,8 +38,6 @@ enum {
 	FILES_MAX = 1 << 20,
 	NUMBERS_MAX = 9, /* of files that want the same name; the others' times tell them apart */
 };
-
-static const char *const extensions[] = { ".pb.gz", ".folded", ".speedscope.json", ".html" };
 
 struct known {
 	char *path;	 /* relative */
@@ -76,8 +75,8 @@ void folder__free(struct folder *f)
 
 static bool is_ours(const char *name)
 {
-	for (size_t i = 0; i < sizeof(extensions) / sizeof(extensions[0]); i++)
-		if (str__ends(str__of(name), str__of(extensions[i])))
+	for (size_t i = 0; i < N_FORMATS; i++)
+		if (str__ends(str__of(name), str__of(formats[i].extension)))
 			return true;
 	return false;
 }

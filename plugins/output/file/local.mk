@@ -6,6 +6,7 @@ endif
 plugins_output_file_la_SOURCES = \
 	plugins/output/file/file.c \
 	plugins/output/file/folder.c plugins/output/file/folder.h \
+	plugins/output/delivery/format.c plugins/output/delivery/format.h \
 	plugins/output/delivery/name.c plugins/output/delivery/name.h
 plugins_output_file_la_CFLAGS = $(AM_CFLAGS)
 plugins_output_file_la_LDFLAGS = $(LDFLAGS_PLUGIN)

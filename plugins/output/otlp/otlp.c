@@ -19,10 +19,10 @@
 
 #include "core/base/buf.h"
 #include "core/base/error.h"
+#include "core/base/grpc_head.h"
 #include "core/base/mem.h"
 #include "core/base/str.h"
 #include "plugins/output/delivery/delivery.h"
-#include "plugins/output/delivery/frame.h"
 #include "plugins/output/delivery/sender.h"
 #include "plugins/output/otlp/export.h"
 #include "plugins/output/otlp/numbering.h"
@@ -105,7 +105,7 @@ static const struct dcm_option rows[] = {
 
 static int check_config(const void *config, struct dcm_error *err)
 {
-	return delivery__check_url(((const struct otlp_config *)config)->url, err);
+	return delivery__check_url("url", ((const struct otlp_config *)config)->url, err);
 }
 
 static const struct dcm_table options = {
@@ -243,7 +243,7 @@ static int fill(const struct otlp_output *o, const struct dcm_batch *batch, uint
 /* The body that goes out: in gzip, in a frame of gRPC's, or as it is. */
 static int pack(const struct otlp_output *o, const struct buf *request, struct buf *out)
 {
-	size_t head = o->grpc ? FRAME_HEAD_BYTES : 0, n = request->n;
+	size_t head = o->grpc ? GRPC_HEAD_BYTES : 0, n = request->n;
 	size_t cap = o->compressor ? libdeflate_gzip_compress_bound(o->compressor, n) : n;
 	uint8_t *to = buf__reserve(out, head + cap);
 
@@ -255,7 +255,7 @@ static int pack(const struct otlp_output *o, const struct buf *request, struct b
 		memcpy(to + head, request->data, n);
 	out->n = head + n;
 	if (o->grpc)
-		frame__put_head(to, o->compressor != NULL, n);
+		grpc_head__put(to, o->compressor ? GRPC_PACKED : 0, n);
 	return 0;
 }
 

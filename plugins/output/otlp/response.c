@@ -7,9 +7,9 @@
 #include <libdeflate.h>
 #include <stdbool.h>
 
+#include "core/base/grpc_head.h"
 #include "core/base/protobuf.h"
 #include "core/base/str.h"
-#include "plugins/output/delivery/frame.h"
 
 enum { UNPACKED_MAX = 65536 };
 
@@ -29,10 +29,10 @@ void response__unframe(struct buf *body)
 {
 	struct buf out = { 0 };
 
-	if (body->n > FRAME_HEAD_BYTES && body->data[0] == 0)
-		buf__append(&out, body->data + FRAME_HEAD_BYTES, body->n - FRAME_HEAD_BYTES);
-	else if (body->n > FRAME_HEAD_BYTES &&
-		 !unpack(body->data + FRAME_HEAD_BYTES, body->n - FRAME_HEAD_BYTES, &out))
+	if (body->n > GRPC_HEAD_BYTES && body->data[0] == 0)
+		buf__append(&out, body->data + GRPC_HEAD_BYTES, body->n - GRPC_HEAD_BYTES);
+	else if (body->n > GRPC_HEAD_BYTES &&
+		 !unpack(body->data + GRPC_HEAD_BYTES, body->n - GRPC_HEAD_BYTES, &out))
 		buf__reset(&out);
 	buf__fini(body);
 	*body = out;

@@ -19,11 +19,11 @@
 
 #include "core/base/buf.h"
 #include "core/base/error.h"
+#include "core/base/grpc_head.h"
 #include "core/base/mem.h"
 #include "core/base/protobuf.h"
 #include "core/base/str.h"
 #include "plugins/output/delivery/delivery.h"
-#include "plugins/output/delivery/frame.h"
 #include "plugins/output/delivery/sender.h"
 #include "plugins/output/delivery/uploads.h"
 
@@ -66,7 +66,7 @@ static const struct dcm_option rows[] = {
 
 static int check_config(const void *config, struct dcm_error *err)
 {
-	return delivery__check_url(((const struct parca_config *)config)->url, err);
+	return delivery__check_url("url", ((const struct parca_config *)config)->url, err);
 }
 
 static const struct dcm_table options = {
@@ -159,7 +159,7 @@ static int fill(const struct sender *s, const struct dcm_batch *batch, uint32_t 
 {
 	uint32_t i;
 
-	buf__append(message, "\0\0\0\0", FRAME_HEAD_BYTES);
+	buf__append(message, "\0\0\0\0", GRPC_HEAD_BYTES);
 	for (i = first; i < batch->n_profiles && i - first < max && message->n < REQUEST_BYTES; i++) {
 		uint8_t *pprof = NULL;
 		size_t n = 0;
@@ -191,7 +191,7 @@ static int send_some(void *ctx, const struct dcm_batch *batch, uint32_t first, u
 	*ret_end = first + 1;
 	r = fill(s, batch, first, max, &message, ret_end, err);
 	if (r == 0) {
-		frame__put_head(message.data, false, message.n - FRAME_HEAD_BYTES);
+		grpc_head__put(message.data, 0, message.n - GRPC_HEAD_BYTES);
 		const struct delivery_request request = {
 			.url = s->url, .grpc = true, .data = message.data, .n = message.n
 		};

@@ -51,7 +51,7 @@ static const struct dcm_option rows[] = {
 
 static int check_config(const void *config, struct dcm_error *err)
 {
-	return delivery__check_url(((const struct pyroscope_config *)config)->url, err);
+	return delivery__check_url("url", ((const struct pyroscope_config *)config)->url, err);
 }
 
 static const struct dcm_table options = {

@@ -22,6 +22,7 @@
 #include "core/base/str.h"
 #include "core/base/url.h"
 #include "plugins/output/delivery/delivery.h"
+#include "plugins/output/delivery/format.h"
 #include "plugins/output/delivery/name.h"
 #include "plugins/output/delivery/sender.h"
 #include "plugins/output/s3/answer.h"
@@ -34,17 +35,6 @@ struct s3_config {
 	int32_t format; /* index into formats */
 	struct dcm_http_secret access_key, secret_key, session_token;
 	struct dcm_http_options http;
-};
-
-static const char *const formats[] = { "pprof", "folded", "speedscope", "html", NULL };
-static const struct {
-	const char *extension;
-	struct dcm_str type;
-} kinds[] = {
-	{ ".pb.gz", { "application/octet-stream", 24 } },
-	{ ".folded", { "text/plain; charset=utf-8", 25 } },
-	{ ".speedscope.json", { "application/json", 16 } },
-	{ ".html", { "text/html; charset=utf-8", 24 } },
 };
 
 #define AT(member) offsetof(struct s3_config, member)
@@ -110,7 +100,7 @@ static const struct dcm_option rows[] = {
 		.offset = AT(format),
 		.flags = DCM_OPT_RESTART,
 		.def = "pprof",
-		.choices = formats,
+		.choices = format_names,
 		.doc = "pprof (.pb.gz, for go tool pprof), folded (for flamegraph.pl), "
 		       "speedscope, or html (a page with the flame graph).",
 	},
@@ -213,9 +203,11 @@ static bool is_word(const char *s, size_t max)
 
 static int check_places(const struct s3_config *c, struct dcm_error *err)
 {
-	if (given(c->endpoint) && (!url__is_askable(c->endpoint) || strncmp(c->endpoint, "http", 4) != 0 ||
-				   strpbrk(c->endpoint, "?#%@")))
-		return error__set(err, -EINVAL, "endpoint: \"%s\" is not http:// or https:// with a host and no query",
+	if (given(c->endpoint) && delivery__check_url("endpoint", c->endpoint, err) < 0)
+		return -EINVAL;
+	/* What is signed is the host and the path as they stand. */
+	if (given(c->endpoint) && strpbrk(c->endpoint, "%@"))
+		return error__set(err, -EINVAL, "endpoint: \"%s\" has a user or an escape in it; write the host and its port alone",
 				  c->endpoint);
 	if (!is_word(c->region, 63))
 		return error__set(err, -EINVAL,
@@ -279,32 +271,6 @@ static void s3_stop(void *instance)
 	free(o);
 }
 
-/* The bucket's URL, without a slash at its end. */
-static void put_bucket(struct buf *out, const struct s3_config *c)
-{
-	struct buf endpoint = { 0 };
-	const char *host;
-
-	if (given(c->endpoint))
-		buf__text(&endpoint, c->endpoint);
-	else
-		buf__printf(&endpoint, "https://s3.%s.amazonaws.com", c->region);
-	while (endpoint.n && endpoint.data[endpoint.n - 1] == '/')
-		endpoint.n--;
-	buf__byte(&endpoint, 0);
-	if (endpoint.error) {
-		out->error = endpoint.error;
-		return;
-	}
-	host = strstr((const char *)endpoint.data, "://") + 3;
-	if (c->path_style)
-		buf__printf(out, "%s/%s", (const char *)endpoint.data, c->bucket);
-	else
-		buf__printf(out, "%.*s%s.%s", (int)(host - (const char *)endpoint.data),
-			    (const char *)endpoint.data, c->bucket, host);
-	buf__fini(&endpoint);
-}
-
 static char *text_of(struct buf *b)
 {
 	buf__byte(b, 0);
@@ -313,6 +279,33 @@ static char *text_of(struct buf *b)
 		return NULL;
 	}
 	return (char *)buf__take(b, &(size_t){ 0 });
+}
+
+/* The bucket's URL, without a slash at its end; freed by the caller. NULL: no memory. */
+static char *bucket_url(const struct s3_config *c)
+{
+	struct buf place = { 0 };
+	char *endpoint, *host;
+
+	if (!given(c->endpoint))
+		buf__printf(&place, "https://s3.%s.amazonaws.com", c->region);
+	buf__byte(&place, 0);
+	endpoint = place.error
+			   ? NULL
+			   : delivery__url(given(c->endpoint) ? c->endpoint : (const char *)place.data,
+					   "");
+	buf__reset(&place);
+	if (!endpoint) {
+		buf__fini(&place);
+		return NULL;
+	}
+	host = strstr(endpoint, "://") + 3;
+	if (c->path_style)
+		buf__printf(&place, "%s/%s", endpoint, c->bucket);
+	else
+		buf__printf(&place, "%.*s%s.%s", (int)(host - endpoint), endpoint, c->bucket, host);
+	free(endpoint);
+	return text_of(&place);
 }
 
 /* The configuration's keys, or the environment's. */
@@ -349,16 +342,15 @@ static int s3_open(const struct dcm_host *host, const void *config, void **ret_i
 {
 	const struct s3_config *c = config;
 	struct s3_output *o = NEW(struct s3_output);
-	struct buf place = { 0 }, template = { 0 };
+	struct buf template = { 0 };
 	int r;
 
 	if (!o)
 		return error__nomem(err);
 	o->config = c;
-	put_bucket(&place, c);
 	buf__printf(&template, "%s%s%s", given(c->prefix) ? c->prefix : "",
 		    given(c->prefix) ? "/" : "", c->object_name);
-	o->place = text_of(&place);
+	o->place = bucket_url(c);
 	o->template = text_of(&template);
 	r = o->place && o->template ? open_sender(o, host, err) : error__nomem(err);
 	if (r < 0)
@@ -387,7 +379,7 @@ static int put_url(const struct s3_output *o, const struct dcm_batch *batch, uin
 	int r = name__expand(o->template, batch, profile, &key);
 	size_t from = 0;
 
-	buf__text(&key, kinds[o->config->format].extension);
+	buf__text(&key, formats[o->config->format].extension);
 	buf__text(out, o->sender.url);
 	while (r == 0 && !key.error && from < key.n) {
 		const char *part = (const char *)key.data + from;
@@ -411,14 +403,14 @@ static int put_one(void *ctx, const struct dcm_batch *batch, uint32_t first, uin
 	struct s3_output *o = ctx;
 	const struct dcm_host *host = o->sender.host;
 	const struct dcm_http_header headers[] = {
-		{ { "content-type", 12 }, kinds[o->config->format].type },
+		{ { "content-type", 12 }, formats[o->config->format].type },
 	};
 	CLEANUP(mem__freep) uint8_t *data = NULL;
 	struct delivery_request request = {
 		.place = o->place, .method = "PUT", .headers = headers, .n_headers = 1, .judge = s3_answer__judge
 	};
 	struct buf url = { 0 };
-	int r = host->encode(host, batch, first, formats[o->config->format], &data, &request.n, err);
+	int r = host->encode(host, batch, first, format_names[o->config->format], &data, &request.n, err);
 
 	(void)max;
 	*ret_end = first + 1;
