@@ -39,11 +39,13 @@ docker_stop() {
 	docker_pid=
 	rm -f "$dir/docker.pid"
 }
+# What was killed leaves it a moment later.
+group_removed() { find /sys/fs/cgroup -depth -type d -path "*/$group*" -exec rmdir {} +; }
 finish() {
 	daemon_stop
 	docker_stop
 	[ -z "$holder" ] || kill "$holder"
-	find /sys/fs/cgroup -depth -type d -path "*/$group*" -exec rmdir {} + 2>/dev/null
+	wait_for 5 group_removed
 	rm -rf "$dir"
 }
 trap finish EXIT
