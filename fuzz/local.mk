@@ -50,6 +50,10 @@ fuzz_fuzz_jitdump_SOURCES = fuzz/fuzz_jitdump.c plugins/input/perf_map/dump.c pl
 	plugins/input/perf_map/map.c plugins/input/perf_map/map.h $(FUZZ_MAIN)
 fuzz_fuzz_jitdump_LDADD = $(BASE_LA) $(FUZZ_LDFLAGS)
 
+fuzz_programs += fuzz/fuzz_scrape_names
+fuzz_fuzz_scrape_names_SOURCES = fuzz/fuzz_scrape_names.c plugins/input/pprof_scrape/names.c plugins/input/pprof_scrape/names.h \
+	$(FUZZ_MAIN)
+fuzz_fuzz_scrape_names_LDADD = $(BASE_LA) $(FUZZ_LDFLAGS)
 fuzz_programs += fuzz/fuzz_s3_answer
 fuzz_fuzz_s3_answer_SOURCES = fuzz/fuzz_s3_answer.c plugins/output/s3/answer.c plugins/output/s3/answer.h $(FUZZ_MAIN)
 fuzz_fuzz_s3_answer_LDADD = $(BASE_LA) $(FUZZ_LDFLAGS)

@@ -47,6 +47,13 @@ struct decode_options {
 	uint32_t n_temporalities;
 	uint32_t identity;		      /* enum dcm_identity */
 	const struct decode_measure *measure; /* of text that does not say what it counts; NULL: the format's own */
+	/*
+	 * pprof: names of addresses in the process that have none, for people and as in the symbol table. False: nobody
+	 * knows. NULL: not asked.
+	 */
+	bool (*name_of)(void *ctx, uint64_t address, struct dcm_str *ret_name,
+			struct dcm_str *ret_system_name);
+	void *name_ctx;
 };
 
 /* What the numbers of a text are, and how many there are to each of them. */

@@ -16,9 +16,6 @@
  * Go's reader notes which names to leave out, and what shows the profile leaves them out. Here names
  * are mostly found later, and a stack says what ran.
  *
- * Who scrapes a program gives it names by what its /pprof/symbol answers: "--- symbol", the answer,
- * "---", and then the profile.
- *
  * Time is linear in the input but for mappings and symbols, which are sorted. Memory: up to five
  * times the limit of bytes, given back before the batch is built. Pure functions; any thread.
  */

@@ -2,7 +2,7 @@
 /*
  * core/codec/legacy_symbols.c - the names that stand before a profile of an older format
  *
- * What `jeprof --raw` and gperftools' `pprof --raw` write, and what /pprof/symbol answers:
+ * What `jeprof --raw` and gperftools' `pprof --raw` write:
  *
  *	--- symbol
  *	binary=/usr/bin/server

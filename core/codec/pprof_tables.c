@@ -455,6 +455,21 @@ static int read_location_fields(struct pprof_input *in, struct pprof_place at, u
 	return pprof_input__check(in, at, &r);
 }
 
+/* A line of what the caller knows of an address, if anything. */
+static int name_location(struct pprof_input *in, struct locations *group, struct location *to)
+{
+	struct dcm_str name, system_name;
+	struct dcm_line line = { 0 };
+
+	if (!in->o->name_of(in->o->name_ctx, to->made.address, &name, &system_name))
+		return 0;
+	line.function = builder__function(
+		in->b, &(struct dcm_function){ .name = builder__string(in->b, name),
+					       .system_name = builder__string(in->b, system_name) });
+	to->n_lines = 1;
+	return vec__push(&group->lines, line) ? 0 : error__nomem(in->err);
+}
+
 static int read_location(struct pprof_input *in, size_t i, struct locations *group, struct location *to)
 {
 	struct pprof_place at = { "location", i };
@@ -468,6 +483,8 @@ static int read_location(struct pprof_input *in, size_t i, struct locations *gro
 		return r;
 	to->id = v[1];
 	l->address = v[3];
+	if (l->address && !to->n_lines && in->o->name_of && (r = name_location(in, group, to)) < 0)
+		return r;
 	if (v[2]) {
 		uint32_t m = pprof_ids__find(&in->mapping_ids, v[2]);
 		if (m == DCM_NONE)

@@ -16,6 +16,7 @@
 #include "core/net/http_client.h"
 #include "core/pipeline/labelled.h"
 #include "core/pipeline/rules.h"
+#include "core/symbolize/demangle.h"
 #include "core/symbolize/elf.h"
 
 /*
@@ -100,6 +101,22 @@ static int decode_session(const struct services *s, const struct dcm_decode *how
 	return r == -EBADMSG || r == -EPROTONOSUPPORT ? -EINVAL : r;
 }
 
+/* What a plugin knows of names, which are a symbol table's, as a codec asks for them. */
+struct names_of {
+	const struct dcm_decode *how;
+	char human[DEMANGLE_MAX_OUTPUT];
+};
+
+static bool name_of(void *ctx, uint64_t address, struct dcm_str *ret_name, struct dcm_str *ret_system_name)
+{
+	struct names_of *n = ctx;
+
+	*ret_system_name = n->how->name_of(n->how->name_ctx, address);
+	*ret_name = (struct dcm_str){ n->human,
+				      demangle__name(*ret_system_name, n->human, sizeof(n->human)) };
+	return ret_name->n > 0;
+}
+
 static int decode_as(void *ctx, const struct dcm_decode *how, const uint8_t *data, size_t n,
 		     struct dcm_batch **ret_batch, struct dcm_error *err)
 {
@@ -112,6 +129,7 @@ static int decode_as(void *ctx, const struct dcm_decode *how, const uint8_t *dat
 	};
 	struct decode_notes notes = { 0 };
 	struct decode_measure m;
+	struct names_of names = { .how = how };
 	int r;
 
 	if (DCM_HAS(how, sessions) && how->sessions && sessions__is_message(data, n))
@@ -124,6 +142,10 @@ static int decode_as(void *ctx, const struct dcm_decode *how, const uint8_t *dat
 		o.n_temporalities = how->n_temporalities;
 		o.identity = how->identity;
 		o.measure = how->measure.n ? &m : NULL;
+	}
+	if (DCM_HAS(how, name_ctx) && how->name_of) {
+		o.name_of = name_of;
+		o.name_ctx = &names;
 	}
 	r = codec__decode_with(how->format, data, n, &o, ret_batch, err);
 	if (r == 0 && DCM_HAS(how, found) && how->found) {

@@ -59,6 +59,7 @@
  *   1.23 host: session_new, session_free, session_anew, session_encode, sessions_new, sessions_free,
  *        sessions_stat; dcm_decode.sessions, dcm_found.session; dcm_batch.origin, .stack_origins
  *   1.24 host: http_client_sign()
+ *   1.25 dcm_decode.name_of
  */
 #ifndef DECIMA_PLUGIN_H
 #define DECIMA_PLUGIN_H
@@ -76,7 +77,7 @@ extern "C" {
 
 #define DCM_ABI_MAGIC 0x414d4344u /* "DCMA" */
 #define DCM_ABI_MAJOR 1
-#define DCM_ABI_MINOR 24
+#define DCM_ABI_MINOR 25
 
 /* -------------------------------------------------------------------------------------------------
  * The host
@@ -225,6 +226,12 @@ struct dcm_decode {
 	int64_t scale, period, duration_ns;
 	struct dcm_found *found; /* (1.16) filled in on success; may be NULL */
 	struct dcm_sessions *sessions; /* (1.23) "batch" reads messages of sessions, too; NULL: batches alone */
+	/*
+	 * (1.25) "pprof": what the function at an address of the process is called, as in its symbol table, for each address
+	 * without a name; "": nobody knows. On the caller's thread; the text is looked at until the next call. NULL: not asked.
+	 */
+	struct dcm_str (*name_of)(void *ctx, uint64_t address);
+	void *name_ctx;
 };
 
 /* A profile's new values: host->revalued(). */

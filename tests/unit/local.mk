@@ -637,6 +637,11 @@ tests_unit_test_scrape_delta_SOURCES = tests/unit/test_scrape_delta.c \
 	plugins/input/pprof_scrape/delta.c plugins/input/pprof_scrape/delta.h $(FAILMALLOC)
 tests_unit_test_scrape_delta_LDFLAGS = $(AM_LDFLAGS) $(LDFLAGS_FAILMALLOC)
 tests_unit_test_scrape_delta_LDADD = $(BATCH_LA) $(UNIT_LIBS)
+unit_tests += tests/unit/test_scrape_names
+tests_unit_test_scrape_names_SOURCES = tests/unit/test_scrape_names.c \
+	plugins/input/pprof_scrape/names.c plugins/input/pprof_scrape/names.h $(FAILMALLOC)
+tests_unit_test_scrape_names_LDFLAGS = $(AM_LDFLAGS) $(LDFLAGS_FAILMALLOC)
+tests_unit_test_scrape_names_LDADD = $(CODEC_LA) $(UNIT_LIBS)
 unit_tests += tests/unit/test_scrape_lists
 tests_unit_test_scrape_lists_SOURCES = tests/unit/test_scrape_lists.c \
 	plugins/input/pprof_scrape/consul_lists.c plugins/input/pprof_scrape/docker_lists.c \

@@ -26,6 +26,7 @@ struct change {
 	bool is_needed;
 	struct delta next; /* takes the place of the target's once this is on its way */
 	bool has_next, is_reset;
+	bool is_named; /* the stacks are told apart by names that the program said */
 };
 
 static int decode(struct arrival *a, struct dcm_batch **ret, struct dcm_error *err)
@@ -41,6 +42,8 @@ static int decode(struct arrival *a, struct dcm_batch **ret, struct dcm_error *e
 		.n_labels = t->labels->n,
 		.time_ns = t->asked_real_ns,
 		.max_bytes = job_options__max_bytes(t->job->options),
+		.name_of = a->names ? names__of : NULL,
+		.name_ctx = a->names,
 	};
 	int r;
 
@@ -118,8 +121,11 @@ static void compact(const struct dcm_profile *p, struct change *c)
 /* What was added since the scrape before; columns of which nothing can be said yet go. */
 static int difference(struct target *t, const struct dcm_batch *b, uint32_t counting, struct change *c)
 {
+	static const struct delta nothing;
+	/* A stack with names is another than the same without: nothing can be said of what was added. */
+	const struct delta *before = t->names_itself == c->is_named ? &t->delta : &nothing;
 	bool first;
-	int r = delta__apply(&t->delta, b, 0, counting, c->values, &c->next, &first, &c->is_reset);
+	int r = delta__apply(before, b, 0, counting, c->values, &c->next, &first, &c->is_reset);
 
 	if (r < 0)
 		return r;
@@ -214,11 +220,20 @@ static void emit(struct target *t, struct dcm_batch *batch)
 		host->metric_add(t->job->meters->samples, n_rows);
 }
 
-static int change_and_emit(struct target *t, struct dcm_batch *batch, struct dcm_error *err)
+/* Whether it has names that the program said, as far as it has anything to name. */
+static bool is_named(const struct arrival *a)
 {
+	if (!a->names)
+		return false;
+	return a->names->said.n || (a->names->addresses.n == 0 && a->target->names_itself);
+}
+
+static int change_and_emit(const struct arrival *a, struct dcm_batch *batch, struct dcm_error *err)
+{
+	struct target *t = a->target;
 	const struct dcm_host *host = t->job->host;
 	struct dcm_batch *changed = NULL;
-	struct change c = { 0 };
+	struct change c = { .is_named = is_named(a) };
 	int r = make_change(t, batch, &c, err);
 
 	if (r == 0 && !c.is_needed) {
@@ -229,8 +244,10 @@ static int change_and_emit(struct target *t, struct dcm_batch *batch, struct dcm
 			emit(t, changed);
 		host->batch_unref(changed);
 	}
-	if (r == 0)
+	if (r == 0) {
 		settle(t, &c);
+		t->names_itself = c.is_named;
+	}
 	delta__fini(&c.next);
 	free(c.values);
 	return r == -ENOMEM ? error__nomem(err) : r;
@@ -246,7 +263,9 @@ int arrival__take(struct arrival *a, struct dcm_error *err)
 	if (r < 0)
 		return r;
 	a->n_rows = batch->n_rows;
-	if (batch->n_profiles != 1)
+	if (a->names && !a->names->said.n && a->names->addresses.n && batch->n_lines == 0)
+		r = ARRIVAL_UNNAMED;
+	else if (batch->n_profiles != 1)
 		r = error__set(err, -EINVAL, "the answer has %u profiles; one was asked for",
 			       batch->n_profiles);
 	else if (t->job->options->limits.samples &&
@@ -255,7 +274,7 @@ int arrival__take(struct arrival *a, struct dcm_error *err)
 			       (unsigned long long)batch->n_rows,
 			       (long long)t->job->options->limits.samples);
 	else
-		r = change_and_emit(t, batch, err);
+		r = change_and_emit(a, batch, err);
 	host->batch_unref(batch);
 	return r;
 }

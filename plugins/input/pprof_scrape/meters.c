@@ -36,6 +36,12 @@ void meters__init(struct meters *m, const struct dcm_host *host)
 	m->resets = host->metric(
 		host, DCM_COUNTER, "scrape_resets_total",
 		"Profiles that counted less than before: the program has begun anew");
+	m->names = host->metric(
+		host, DCM_COUNTER, "scrape_names_total",
+		"Names that programs said themselves, of addresses in their profiles");
+	m->name_failures = host->metric(
+		host, DCM_COUNTER, "scrape_name_failures_total",
+		"Profiles whose names a program was asked for, and did not say");
 	m->up = host->metric(host, DCM_GAUGE_METRIC, "scrape_targets_up",
 			     "Targets whose last scrape went well");
 	m->down = host->metric(host, DCM_GAUGE_METRIC, "scrape_targets_down",

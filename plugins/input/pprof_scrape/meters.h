@@ -22,7 +22,7 @@ enum scrape_failure {
 
 struct meters {
 	struct dcm_metric *scrapes, *failures[SCRAPE_N_FAILURES], *skipped, *samples, *bytes,
-		*resets, *duration_ms;
+		*resets, *names, *name_failures, *duration_ms;
 	struct dcm_metric *up, *down, *off, *dropped;
 	struct dcm_metric *delta_bytes;
 	struct dcm_metric *looks, *look_failures, *found, *failed_discoveries;

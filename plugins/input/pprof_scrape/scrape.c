@@ -24,6 +24,13 @@
 #define PATIENCE	  5 /* failures in a row until turns are left out */
 #define MAX_TURNS	  6
 #define OFF_TURNS	  30 /* between looks at a profile that a target does not have */
+#define UNASKED_NAMES	  30 /* profiles between questions for names to a program that says none */
+
+enum question {
+	ASK_PROFILE,
+	ASK_INDEX, /* the list of profiles, to learn why there is none */
+	ASK_NAMES, /* of the addresses in a profile */
+};
 
 struct fetch {
 	struct loop_item item; /* first */
@@ -31,7 +38,9 @@ struct fetch {
 	struct meters *meters;
 	struct target *target; /* NULL: it has gone. The loop's thread */
 	uint64_t call;
-	bool is_index; /* of the list of profiles, to learn why there is none */
+	enum question question;
+	struct fetch *profile; /* that waits for names, with ASK_NAMES */
+	struct names names;    /* of a profile's addresses */
 	int fault, status;
 	uint8_t *body; /* [n], room for cap */
 	size_t n, cap;
@@ -43,7 +52,10 @@ struct fetch {
 
 static void fetch_free(struct fetch *f)
 {
+	if (f->profile)
+		fetch_free(f->profile);
 	atomic_fetch_sub(&f->meters->n_waiting_bytes, f->cap);
+	names__fini(&f->names);
 	free(f->body);
 	free(f);
 }
@@ -152,12 +164,17 @@ static void succeed(struct target *t, const struct fetch *f, uint64_t n_rows)
 	pthread_mutex_unlock(&t->job->lock);
 }
 
-static void take_profile(struct target *t, struct fetch *f)
+/* 0, or ARRIVAL_UNNAMED, where nothing is decided yet; what went wrong is told. `names` as struct arrival has it. */
+static int take_profile(struct target *t, const struct fetch *f, struct names *names)
 {
-	struct arrival a = { .target = t, .data = f->body, .n = f->n, .content_type = f->content_type };
+	struct arrival a = {
+		.target = t, .data = f->body, .n = f->n, .content_type = f->content_type, .names = names
+	};
 	struct dcm_error err = DCM_ERROR_INIT;
 	int r = arrival__take(&a, &err);
 
+	if (r == ARRIVAL_UNNAMED)
+		return r;
 	if (r == 0)
 		succeed(t, f, a.n_rows);
 	else
@@ -166,6 +183,7 @@ static void take_profile(struct target *t, struct fetch *f)
 		     : r == -E2BIG || r == -EFBIG ? SCRAPE_LIMIT
 						  : SCRAPE_FORMAT,
 		     "%s", err.text);
+	return 0;
 }
 
 static void note_answer(struct target *t, const struct fetch *f)
@@ -179,7 +197,85 @@ static void note_answer(struct target *t, const struct fetch *f)
 	j->host->metric_add(j->meters->bytes, f->wire_bytes);
 }
 
-static int ask(struct target *t, const char *url, bool is_index);
+/* What a target is asked. */
+struct asking {
+	enum question question;
+	const char *url;
+	struct dcm_str text;   /* that is sent; "": nothing is, by GET */
+	struct fetch *profile; /* that waits for the answer, which then owns it; NULL: none */
+};
+static int ask(struct target *t, const struct asking *what);
+
+/* ---- names that the program says itself ---- */
+
+/*
+ * Its profile came, and its names did not. A program that says them at other times is not believed to have other stacks
+ * now: the scrape failed. One that never did is left alone for a while.
+ */
+static void take_without_names(struct target *t, struct fetch *profile, const struct fetch *f)
+{
+	bool is_nowhere = !f->fault && (f->status == 404 || f->status == 405 || f->status == 501 ||
+					f->status / 100 == 2);
+
+	t->job->host->metric_add(t->job->meters->name_failures, 1);
+	if (t->names_itself && !is_nowhere) {
+		if (f->fault)
+			fail_by_fault(t, f);
+		else
+			fail_by_status(t, f);
+		return;
+	}
+	t->unasked_names = UNASKED_NAMES;
+	take_profile(t, profile, NULL);
+}
+
+static void take_names(struct target *t, const struct fetch *f)
+{
+	struct fetch *profile = f->profile;
+	bool is_answer = !f->fault && f->status / 100 == 2;
+	int64_t n = is_answer ? names__answer(&profile->names,
+					      (struct dcm_str){ (const char *)f->body, (uint32_t)f->n })
+			      : 0;
+
+	if (n < 0) {
+		fail(t, SCRAPE_MEMORY, "out of memory");
+	} else if (n == 0) {
+		take_without_names(t, profile, f);
+	} else {
+		t->job->host->metric_add(t->job->meters->names, (uint64_t)n);
+		take_profile(t, profile, &profile->names);
+	}
+}
+
+/* True: the profile is the question's. False: it is decided, without names or as a failure. */
+static bool ask_names(struct target *t, struct fetch *profile)
+{
+	struct buf url = { 0 }, text = { 0 };
+	bool is_asked = false;
+
+	if (!names__url(text__str(t->url), &url))
+		take_profile(t, profile, NULL);
+	else if (names__question(&profile->names, &text) < 0)
+		fail(t, SCRAPE_MEMORY, "out of memory");
+	else
+		is_asked = ask(t, &(struct asking){ .question = ASK_NAMES,
+						    .url = (const char *)url.data,
+						    .text = buf__view(&text),
+						    .profile = profile }) == 0;
+	buf__fini(&url);
+	buf__fini(&text);
+	return is_asked;
+}
+
+/* True: it waits for names, and is the question's. */
+static bool take_or_ask(struct target *t, struct fetch *f)
+{
+	bool may_ask = t->unasked_names == 0;
+
+	if (!may_ask)
+		t->unasked_names--;
+	return take_profile(t, f, may_ask ? &f->names : NULL) == ARRIVAL_UNNAMED && ask_names(t, f);
+}
 
 /*
  * Parca's and Go's paths have the list one level up: of "/x/debug/pprof/heap", "/x/debug/pprof/". False:
@@ -195,7 +291,7 @@ static bool ask_index(struct target *t)
 	if (!slash || (size_t)(slash - path.p) + 2 > sizeof(url))
 		return false;
 	snprintf(url, sizeof(url), "%.*s", (int)(slash - path.p) + 1, path.p);
-	ask(t, url, true);
+	ask(t, &(struct asking){ .question = ASK_INDEX, .url = url });
 	return true;
 }
 
@@ -212,8 +308,10 @@ static void answered(struct loop_item *item)
 	t->fetch = NULL;
 	if (f->fault == -ECANCELED) {
 		; /* the instance stops: nobody failed */
-	} else if (f->is_index) {
+	} else if (f->question == ASK_INDEX) {
 		judge_index(t, f);
+	} else if (f->question == ASK_NAMES) {
+		take_names(t, f);
 	} else {
 		note_answer(t, f);
 		if (f->fault)
@@ -222,8 +320,8 @@ static void answered(struct loop_item *item)
 			;
 		else if (f->status != 200)
 			fail_by_status(t, f);
-		else
-			take_profile(t, f);
+		else if (take_or_ask(t, f))
+			return;
 	}
 	fetch_free(f);
 }
@@ -302,15 +400,23 @@ static int64_t deadline_of(const struct target *t)
 	return t->timeout_ns > t->covers_ns ? t->timeout_ns : t->covers_ns + t->timeout_ns;
 }
 
-static int ask(struct target *t, const char *url, bool is_index)
+/* 0; else what went wrong is told, and the profile that waits is still the caller's. */
+static int ask(struct target *t, const struct asking *what)
 {
+	static const struct dcm_http_header bytes = { STR("content-type"),
+						      STR("application/octet-stream") };
 	struct job *j = t->job;
 	struct fetch *f = NEW(struct fetch);
 	struct dcm_error err = DCM_ERROR_INIT;
 	struct dcm_http_call call = {
 		.size = sizeof(call),
-		.url = url,
-		.timeout_ns = is_index ? t->timeout_ns : deadline_of(t),
+		.method = what->text.n ? "POST" : NULL,
+		.url = what->url,
+		.headers = &bytes,
+		.n_headers = what->text.n ? 1 : 0,
+		.body = what->text.p,
+		.n_body = what->text.n,
+		.timeout_ns = what->question == ASK_PROFILE ? deadline_of(t) : t->timeout_ns,
 		.max_bytes = job_options__max_bytes(j->options),
 		.take = take,
 		.done = done,
@@ -326,7 +432,8 @@ static int ask(struct target *t, const char *url, bool is_index)
 	f->loop = j->loop;
 	f->meters = j->meters;
 	f->target = t;
-	f->is_index = is_index;
+	f->question = what->question;
+	f->profile = what->profile;
 	t->fetch = f;
 	r = j->host->http_start(j->client, &call, &f->call, &err);
 	if (r == 0)
@@ -375,7 +482,7 @@ static void turn(void *ctx)
 		t->n_asked++;
 		pthread_mutex_unlock(&j->lock);
 		j->host->metric_add(j->meters->scrapes, 1);
-		ask(t, t->url->p, false);
+		ask(t, &(struct asking){ .question = ASK_PROFILE, .url = t->url->p });
 	}
 	set_timer(t, turns_of(t));
 }

@@ -36,9 +36,11 @@ struct target {
 	struct fetch *fetch; /* what is under way; NULL: nothing */
 	int64_t asked_real_ns;
 	struct delta delta;
-	int64_t delta_real_ns; /* when its base was made; 0: there is none */
-	uint32_t health;       /* enum dcm_health */
-	uint32_t n_failures;   /* in a row */
+	int64_t delta_real_ns;	/* when its base was made; 0: there is none */
+	uint32_t health;	/* enum dcm_health */
+	uint32_t n_failures;	/* in a row */
+	bool names_itself;	/* its last profile has the names that it said (names.h) */
+	uint32_t unasked_names; /* so many profiles more are taken without asking for them */
 	int64_t last_real_ns, duration_ns, next_real_ns;
 	uint64_t bytes, samples, n_asked, n_failed;
 	char *error; /* a sentence; NULL: none, or no memory for it */

@@ -1,0 +1,152 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * plugins/input/pprof_scrape/names.c - what a program itself says that its functions are called
+ */
+#include "plugins/input/pprof_scrape/names.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "core/base/str.h"
+
+void names__fini(struct names *n)
+{
+	vec__fini(&n->addresses);
+	vec__fini(&n->said);
+	*n = (struct names){ 0 };
+}
+
+static int by_value(const void *a, const void *b)
+{
+	uint64_t x = *(const uint64_t *)a, y = *(const uint64_t *)b;
+
+	return x < y ? -1 : x > y;
+}
+
+/* NULL: nobody asked for it. */
+static struct dcm_str *find(struct names *n, uint64_t address)
+{
+	const uint64_t *at = n->said.n ? bsearch(&address, n->addresses.v, n->addresses.n,
+						 sizeof(*n->addresses.v), by_value)
+				       : NULL;
+
+	return at ? &n->said.v[at - n->addresses.v] : NULL;
+}
+
+struct dcm_str names__of(void *ctx, uint64_t address)
+{
+	struct names *n = ctx;
+	const struct dcm_str *said;
+
+	if (n->said.n) {
+		said = find(n, address);
+		return said ? *said : STR("");
+	}
+	n->no_memory |= n->addresses.n < NAMES_MAX && !vec__push(&n->addresses, address);
+	return STR("");
+}
+
+/* ---- the question ---- */
+
+bool names__url(struct dcm_str profile_url, struct buf *to)
+{
+	const char *query = memchr(profile_url.p, '?', profile_url.n);
+	struct dcm_str path = { profile_url.p,
+				query ? (uint32_t)(query - profile_url.p) : profile_url.n };
+	const char *slash = memrchr(path.p, '/', path.n);
+
+	/* Of "http://host" it is the scheme's. */
+	if (!slash || slash == path.p || slash[-1] == '/')
+		return false;
+	buf__str(to, (struct dcm_str){ path.p, (uint32_t)(slash + 1 - path.p) });
+	buf__str(to, (struct dcm_str){ "symbol", sizeof("symbol") }); /* with its NUL */
+	return !to->error;
+}
+
+static void drop_doubles(struct names *n)
+{
+	size_t kept = 0;
+
+	if (n->addresses.n)
+		qsort(n->addresses.v, n->addresses.n, sizeof(*n->addresses.v), by_value);
+	for (size_t i = 0; i < n->addresses.n; i++)
+		if (!kept || n->addresses.v[i] != n->addresses.v[kept - 1])
+			n->addresses.v[kept++] = n->addresses.v[i];
+	n->addresses.n = kept;
+}
+
+int names__question(struct names *n, struct buf *to)
+{
+	drop_doubles(n);
+	for (size_t i = 0; i < n->addresses.n && !to->error; i++)
+		buf__printf(to, "%s0x%llx", i ? "+" : "", (unsigned long long)n->addresses.v[i]);
+	return n->no_memory || to->error ? -ENOMEM : 0;
+}
+
+/* ---- the answer ---- */
+
+static bool is_blank(char c)
+{
+	return c == ' ' || c == '\t' || c == '\r';
+}
+
+static struct dcm_str trimmed(struct dcm_str s)
+{
+	while (s.n && is_blank(*s.p))
+		s = (struct dcm_str){ s.p + 1, s.n - 1 };
+	while (s.n && is_blank(s.p[s.n - 1]))
+		s.n--;
+	return s;
+}
+
+/* "0x401136 main" in two. False: it is something else. */
+static bool split(struct dcm_str line, uint64_t *ret_address, struct dcm_str *ret_name)
+{
+	uint64_t address = 0;
+	uint32_t i = 2;
+
+	line = trimmed(line);
+	if (line.n < 3 || line.p[0] != '0' || (line.p[1] | 0x20) != 'x')
+		return false;
+	for (int digit; i < line.n && (digit = str__hex_digit(line.p[i])) >= 0; i++) {
+		if (address >> 60)
+			return false;
+		address = address << 4 | (uint64_t)digit;
+	}
+	if (i == 2 || i == line.n || !is_blank(line.p[i]))
+		return false;
+	*ret_address = address;
+	*ret_name = trimmed((struct dcm_str){ line.p + i, line.n - i });
+	return true;
+}
+
+/* What addr2line, which many a program asks for it, says of what it does not know; or the address again. */
+static bool is_name(struct dcm_str name)
+{
+	return name.n && !str__starts(name, STR("??")) && !str__starts(name, STR("0x"));
+}
+
+int64_t names__answer(struct names *n, struct dcm_str answer)
+{
+	int64_t named = 0;
+
+	n->said.n = 0;
+	for (size_t i = 0; i < n->addresses.n; i++)
+		if (!vec__push(&n->said, STR("")))
+			return -ENOMEM;
+	while (answer.n) {
+		const char *end = memchr(answer.p, '\n', answer.n);
+		struct dcm_str line = { answer.p, end ? (uint32_t)(end - answer.p) : answer.n }, name;
+		uint32_t used = end ? line.n + 1 : line.n;
+		struct dcm_str *said;
+		uint64_t address;
+
+		answer = (struct dcm_str){ answer.p + used, answer.n - used };
+		if (!split(line, &address, &name) || !is_name(name) || !(said = find(n, address)))
+			continue;
+		named += said->n == 0;
+		*said = name;
+	}
+	return named;
+}

@@ -1,0 +1,115 @@
+#!/bin/sh
+# SPDX-License-Identifier: Apache-2.0
+# tests/e2e/scrape_names.sh - profiles of addresses get the names that the program itself says, at /pprof/symbol
+#
+# runs beside others
+set -u
+. "$top_srcdir/tests/e2e/lib.sh"
+
+[ -e "$plugins/input_pprof_scrape.so" ] || skip_all "built without pprof_scrape"
+command -v python3 >/dev/null || skip_all "python3 is not installed"
+programs=
+trap 'for pid in $programs; do kill "$pid" 2>/dev/null; done; daemon_stop; rm -rf "$dir"' EXIT
+# program NAME WORD: one more, whose address is the variable of that name, and whose word $dir/NAME.word
+program() {
+	echo "$2" >"$dir/$1.word"
+	python3 "$top_srcdir/tests/lib/pprof_symbol.py" "$dir/$1.word" >"$dir/$1" 2>"$dir/$1.err" &
+	programs="$programs $!"
+	wait_for 20 test -s "$dir/$1"
+	eval "$1=\$(cat \"\$dir/$1\")"
+}
+# says NAME WORD: from now on
+says() { echo "$2" >"$dir/$1.new" && mv "$dir/$1.new" "$dir/$1.word"; }
+named='' absent='' silent=''
+program named names
+program absent absent
+program silent 'silent still'
+
+# job NAME ADDRESS
+job() {
+	cat <<-YAML
+		  - job_name: $1
+		    scrape_interval: 1s
+		    scrape_timeout: 1s
+		    profiling_config:
+		      pprof_config:
+		        memory: { path: /pprof/heap }
+		        block: { enabled: false }
+		        mutex: { enabled: false }
+		        goroutine: { enabled: false }
+		        process_cpu: { enabled: false }
+		    static_configs: [ { targets: ["$2"] } ]
+	YAML
+}
+{
+	echo 'scrape_configs:'
+	job named "$named"
+	job absent "$absent"
+	job silent "$silent"
+} >"$dir/scrape.yaml"
+daemon_begin scrape_names.starts -c "$dir/scrape.yaml"
+
+allocated=memory:alloc_space:bytes:space:bytes:delta
+stacks() { ask query stacks "$allocated{job=\"$1\"}" --from now-10m 2>/dev/null; }
+# sum JOB [REGEX]: of the stacks that match
+sum() { stacks "$1" | grep -E "${2:-.}" | awk '{ n += $NF } END { printf "%d\n", n }'; }
+# heaps NAME N: so many more have been taken from it
+count() { curl -s "http://$(cat "$dir/$1")/counts" | cut -d ' ' -f "$2"; }
+more() { [ "$(count "$1" 1)" -ge "$2" ]; }
+heaps() { wait_for 60 more "$1" $(($(count "$1" 1) + $2)); }
+health() { ask targets >"$dir/targets" && grep -q "$1 .*$2" "$dir/targets"; }
+
+chain='main;cache::fill;operator new'
+has_chain() { stacks named | grep -qF "$chain"; }
+if wait_for 30 has_chain; then ok scrape_names.chain; else not_ok scrape_names.chain "$(stacks named | head -n 2 | tr '\n' '|')"; fi
+# Go's pprof asks the same question, and says the same of its answer, but for allocators, which it leaves out.
+if command -v go >/dev/null; then
+	HOME=$dir PPROF_TMPDIR=$dir go tool pprof -symbolize=remote -sample_index=alloc_space -traces "http://$named/pprof/heap" 2>"$dir/err" |
+		awk '/cache::fill|operator new| main$/ { sub(/^ *([0-9.]+[a-zA-Z]* +)?/, ""); print }' | sed 's/(.*//' | sort -u >"$dir/go"
+	stacks named | head -n 1 | sed 's/ [0-9]*$//' | tr ';' '\n' | grep -v '^operator new' | sort -u >"$dir/ours"
+	if cmp -s "$dir/go" "$dir/ours"; then ok scrape_names.as_go; else not_ok scrape_names.as_go "$(diff "$dir/go" "$dir/ours" | tr '\n' '|')"; fi
+fi
+
+# While the names fail, profiles do: they would have other stacks. What was allocated meanwhile is counted afterwards.
+says named fails
+wait_for 30 health named 'status 500: the symbol table' && ok scrape_names.failure_is_told || not_ok scrape_names.failure_is_told "$(grep named "$dir/targets")"
+heaps named 2
+says named 'names still'
+heaps named 2
+# The heap began at 1000 bytes, and had 100 more at the first scrape, from which on it counts; Go's pprof took some, too.
+all() { [ "$(sum named "$chain")" -eq $(($(count named 3) - 1100)) ] && [ "$(sum named)" = "$(sum named "$chain")" ]; }
+wait_for 10 all && ok scrape_names.nothing_lost || not_ok scrape_names.nothing_lost "$(count named 3) bytes there, $(sum named) here: $(stacks named | tr '\n' '|')"
+
+# Other addresses, the same functions: names of one process are not those of the next.
+before=$(sum named "$chain")
+says named 'moved'
+heaps named 3
+says named 'moved still'
+heaps named 2
+began_anew() { [ "$(sum named "$chain")" -eq $((before + $(count named 3))) ] && [ "$(sum named)" = "$(sum named "$chain")" ]; }
+wait_for 10 began_anew && ok scrape_names.another_process || not_ok scrape_names.another_process "$before before, $(count named 3) since, $(sum named "$chain") here"
+
+# A program that has no names is asked with every 31st profile, and its profiles are taken as they are.
+heaps absent 3
+questions=$(count absent 2)
+[ "$questions" -ge 1 ] && [ "$questions" -le $(($(count absent 1) / 31 + 1)) ] && ok scrape_names.absent_is_asked_rarely ||
+	not_ok scrape_names.absent_is_asked_rarely "$questions questions at $(count absent 1) heaps"
+wait_for 10 health absent up && [ "$(sum absent 'cached')" -gt 0 ] && ok scrape_names.absent_is_taken || not_ok scrape_names.absent_is_taken "$(stacks absent | tr '\n' '|')"
+# From when it has names on, they are there, and nothing counts twice.
+says absent names
+absent_named() { [ "$(sum absent "$chain")" -gt 0 ]; }
+wait_for 60 absent_named && ok scrape_names.names_that_come_late || not_ok scrape_names.names_that_come_late "$(stacks absent | tr '\n' '|')"
+says absent 'names still'
+heaps absent 1
+most=$(($(count absent 3) - 1000))
+[ "$(sum absent)" -le "$most" ] && ok scrape_names.late_counts_once || not_ok scrape_names.late_counts_once "$(sum absent) of $most"
+
+# One that does not answer holds up nobody; its first profile has no names, as it never said any.
+wait_for 20 health silent up && ok scrape_names.silent_is_taken || not_ok scrape_names.silent_is_taken "$(grep silent "$dir/targets")"
+get /metrics >"$dir/metrics"
+names_counted() { awk '/^decima_scrape_names_total/ { n = $2 } END { exit !(n >= 9) }' "$dir/metrics"; }
+names_counted && ok scrape_names.counted || not_ok scrape_names.counted "$(grep scrape_name "$dir/metrics" | tr '\n' '|')"
+failures_counted() { awk '/^decima_scrape_name_failures_total/ { n = $2 } END { exit !(n >= 3) }' "$dir/metrics"; }
+failures_counted && ok scrape_names.failures_counted || not_ok scrape_names.failures_counted "$(grep scrape_name "$dir/metrics" | tr '\n' '|')"
+daemon_stop
+expect_status scrape_names.stops 0 "$daemon_status"
