@@ -5,10 +5,14 @@
 #
 # Prints HOST:PORT. Each heap that is asked for has 100 bytes more from one place. What it does is FILE's word, read at
 # each request: "names"; "fails", "absent", "empty" and "silent" are of /pprof/symbol; "moved" is a program that began anew
-# at other addresses; with "still" in it the heap does not grow. GET /counts: heaps, questions for names, bytes allocated.
-import http.server, sys, time
+# at other addresses; with "still" in it the heap does not grow. GET /counts: heaps, questions for names, bytes allocated,
+# those of the program before. /pprof/slow is a profile that takes two seconds; GET /slow: how many were asked for, and how
+# many of them nobody waited for.
+import http.server, select, sys, time
 
 FUNCTIONS = {0x1100: "main", 0x1200: "_ZN5cache4fillEi", 0x1300: "operator new(unsigned long)"}
+SLOW = "heap profile: 1: 1 [ 1: 1] @ heapprofile\n1: 1 [ 1: 1] @ 0x1310\n"
+slow = {"asked": 0, "left": 0}
 counts = {"heaps": 0, "questions": 0, "bytes": 1000, "began": 0}
 
 
@@ -54,6 +58,14 @@ class Served(http.server.BaseHTTPRequestHandler):
             self.answer(200, heap())
         elif self.path == "/pprof/symbol":
             self.answer(200, "num_symbols: 1\n")
+        elif self.path == "/pprof/slow":
+            slow["asked"] += 1
+            time.sleep(2)
+            # Whoever left has closed the connection: there is something to be read, its end.
+            slow["left"] += bool(select.select([self.connection], [], [], 0)[0])
+            self.answer(200, SLOW)
+        elif self.path == "/slow":
+            self.answer(200, "{asked} {left}\n".format(**slow))
         elif self.path == "/counts":
             self.answer(200, "{heaps} {questions} {bytes} {began}\n".format(**counts))
         else:

@@ -30,6 +30,7 @@ struct fixture {
 	struct loop *loop;
 	struct meters meters;
 	struct texts texts;
+	struct job_config config;
 	struct job *job;
 };
 
@@ -50,8 +51,11 @@ static void open_fixture(struct fixture *f, const char *yaml)
 	c.host = f->host;
 	c.loop = f->loop;
 	c.options = c.all->scrape_configs.items;
+	f->config = c;
 	if (job__new(&c, &f->job, &err) < 0)
 		fail_msg("%s", err.text);
+	job__go_live(f->job, NULL);
+	loop__cancel(f->loop, &f->job->sync);
 }
 
 static void close_fixture(struct fixture *f)
@@ -187,6 +191,48 @@ static void targets_that_stay_go_on(void **state)
 	close_fixture(&f);
 }
 
+/* A job in another's place has its targets until it has found its own, and then those that are the same. */
+static void another_jobs_targets_go_on(void **state)
+{
+	struct source old_source = { 0 }, source = { 0 };
+	struct fixture f;
+	struct job *old, *new = NULL;
+	struct dcm_error err = DCM_ERROR_INIT;
+	int64_t at;
+
+	(void)state;
+	open_fixture(&f, JOB);
+	old = f.job;
+	assert_int_equal(find(&f, &old_source, "a:1 b:1"), 0);
+	assert_int_equal(sync__run(old), 0);
+	old->targets.v[1]->n_asked = 7;
+	old->targets.v[1]->delta_real_ns = 8;
+	at = old->targets.v[1]->timer.at_mono_ns;
+	assert_int_equal(job__new(&f.config, &new, &err), 0);
+	f.job = new;
+	/* Before it is live, what is found waits. */
+	assert_int_equal(find(&f, &source, "b:1 c:1"), 0);
+	assert_int_equal(new->sync.place, 0);
+	job__go_live(new, old);
+	lose(&(struct fixture){ .job = old }, &old_source);
+	job__retire(old);
+	assert_int_equal(old->targets.n, 0);
+	assert_string_equal(targets(&f), "a:1 b:1");
+	assert_int_equal(new->targets.v[1]->timer.at_mono_ns, at);
+	assert_ptr_equal(new->targets.v[1]->job, new);
+	assert_ptr_equal(new->targets.v[1]->plan, &new->plans[0]);
+	job__free(old);
+	/* Not at once, for discoveries find one after the other. */
+	assert_true(new->sync.at_mono_ns - f.host->mono_ns(f.host) > 4000000000);
+	assert_int_equal(sync__run(new), 0);
+	assert_string_equal(targets(&f), "b:1 c:1");
+	assert_int_equal(new->targets.v[0]->n_asked, 7);
+	assert_int_equal(new->targets.v[0]->delta_real_ns, 8);
+	assert_int_equal(new->targets.v[0]->timer.at_mono_ns, at);
+	lose(&f, &source);
+	close_fixture(&f);
+}
+
 static void beyond_the_limit_none_is_asked(void **state)
 {
 	struct source source = { 0 };
@@ -269,6 +315,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(targets_are_what_all_sources_say),
 		cmocka_unit_test(targets_that_stay_go_on),
+		cmocka_unit_test(another_jobs_targets_go_on),
 		cmocka_unit_test(beyond_the_limit_none_is_asked),
 		cmocka_unit_test(all_are_told),
 		cmocka_unit_test(failing_memory_is_survived),

@@ -74,7 +74,7 @@ static int sync_soon(struct job *j)
 {
 	int64_t now = j->host->mono_ns(j->host), at = now + SYNC_DELAY_NS;
 
-	if (j->sync.place)
+	if (j->sync.place || !j->is_live)
 		return 0;
 	if (j->synced_mono_ns && j->synced_mono_ns + SYNC_NS > at)
 		at = j->synced_mono_ns + SYNC_NS;
@@ -136,6 +136,24 @@ int job__found(struct job *j, struct source *s, struct groups *found)
 	return is_changed ? sync_soon(j) : 0;
 }
 
+static void stop_looking(struct job *j)
+{
+	for (size_t i = 0; i < j->discoveries.n; i++) {
+		j->discoveries.v[i]->kind->stop(j->discoveries.v[i]);
+		free(j->discoveries.v[i]);
+	}
+	j->discoveries.n = 0;
+	loop__cancel(j->loop, &j->sync);
+}
+
+void job__retire(struct job *j)
+{
+	stop_looking(j);
+	for (size_t i = 0; i < j->targets.n; i++)
+		job__stop_target(j->targets.v[i]);
+	j->targets.n = 0;
+}
+
 void job__lost(struct job *j, struct source *s)
 {
 	if (!s->next)
@@ -158,6 +176,49 @@ int job__start(struct job *j, struct dcm_error *err)
 		}
 	}
 	return 0;
+}
+
+/* ---- in the place of another ---- */
+
+static const struct profile_plan *plan_named(const struct job *j, const char *name)
+{
+	for (uint32_t p = 0; p < j->n_plans; p++)
+		if (strcmp(j->plans[p].name, name) == 0)
+			return &j->plans[p];
+	return NULL;
+}
+
+/* What is told of a target needs no memory then (tell()). */
+static bool make_view(struct job *j, const struct target *t)
+{
+	return vec__reserve(&j->view, t->found->n + j->defaults[t->plan - j->plans]->n + t->labels->n);
+}
+
+/* False: there is no such profile any more, or no memory. */
+static bool adopt(struct job *j, struct target *t)
+{
+	const struct profile_plan *plan = plan_named(j, t->plan->name);
+
+	if (!plan)
+		return false;
+	t->job = j;
+	t->plan = plan;
+	return make_view(j, t) && vec__push(&j->targets, t);
+}
+
+void job__go_live(struct job *j, struct job *old)
+{
+	for (size_t i = 0; old && i < old->targets.n; i++)
+		if (!adopt(j, old->targets.v[i]))
+			job__stop_target(old->targets.v[i]);
+	j->is_live = true;
+	if (old) {
+		old->targets.n = 0;
+		/* Discoveries find one after the other: what they have not come to yet must not end. */
+		j->synced_mono_ns = j->host->mono_ns(j->host);
+	}
+	if (j->sources.next != &j->sources || j->discoveries.n == 0)
+		sync_soon(j);
 }
 
 /* ---- what others ask ---- */
@@ -353,24 +414,24 @@ int job__new(const struct job_config *c, struct job **ret, struct dcm_error *err
 	return 0;
 }
 
+void job__end(struct job *j)
+{
+	job__retire(j);
+	j->host->http_client_free(j->client);
+	j->client = NULL;
+}
+
 void job__free(struct job *j)
 {
 	if (!j)
 		return;
-	for (size_t i = 0; i < j->discoveries.n; i++) {
-		j->discoveries.v[i]->kind->stop(j->discoveries.v[i]);
-		free(j->discoveries.v[i]);
-	}
+	job__end(j);
 	vec__fini(&j->discoveries);
-	loop__cancel(j->loop, &j->sync);
-	for (size_t i = 0; i < j->targets.n; i++)
-		job__stop_target(j->targets.v[i]);
 	vec__fini(&j->targets);
 	job__free_dropped(j);
 	vec__fini(&j->view);
 	for (uint32_t p = 0; p < j->n_plans; p++)
 		labels__release(j->defaults[p]);
-	j->host->http_client_free(j->client);
 	if (j->rules)
 		j->host->rules_free(j->rules);
 	pthread_mutex_destroy(&j->lock);

@@ -41,7 +41,9 @@ struct job {
 	uint32_t n_plans;
 	struct dcm_rules *rules;
 	struct dcm_http_client *client;
+	uint32_t n_calls; /* of it, that are not answered yet */
 
+	bool is_live; /* targets are made of what was found; before, it is only gathered */
 	VEC(struct discovery *) discoveries;
 	struct source sources;	/* a ring of those that have something, from here on */
 	struct loop_timer sync; /* set while something has changed that targets do not show yet */
@@ -68,12 +70,21 @@ struct job_config {
 	const struct job_options *options;
 };
 int job__new(const struct job_config *config, struct job **ret, struct dcm_error *err);
-/* The loop does not run any more. */
+/* Nothing is looked for or asked any more; calls are posted as having ended (loop__run_posted()). Twice is fine. */
+void job__end(struct job *j);
+/* Ends it; n_calls is 0, or no answer is handed over any more. */
 void job__free(struct job *j); /* NULL is fine */
 DEFINE_CLEANUP(struct job *, job__free);
 
 /* Begins to look for targets. 0, -EINVAL, -ENOMEM. */
 int job__start(struct job *j, struct dcm_error *err);
+/*
+ * Begins to ask what was found. Of a job that it replaces (NULL: of none) it has the targets until it has found its own:
+ * those that are the same go on with what they counted and with what is under way.
+ */
+void job__go_live(struct job *j, struct job *old);
+/* Looks for nothing any more, stops the targets that it still has, and has no use for its options. */
+void job__retire(struct job *j);
 
 /* discovery__found() and discovery__lost() are for kinds. 0; -ENOMEM: what was there stays. */
 int job__found(struct job *j, struct source *s, struct groups *found);

@@ -78,6 +78,42 @@ void loop__post(struct loop *l, struct loop_item *item)
 	wake(l);
 }
 
+struct call {
+	struct loop_item item; /* first */
+	void (*fn)(void *ctx);
+	void *ctx;
+	pthread_mutex_t lock;
+	pthread_cond_t cond;
+	bool is_done;
+};
+
+static void run_call(struct loop_item *item)
+{
+	struct call *c = (struct call *)item;
+
+	c->fn(c->ctx);
+	/* Under the lock to its end: who waits has it all on the stack. */
+	pthread_mutex_lock(&c->lock);
+	c->is_done = true;
+	pthread_cond_signal(&c->cond);
+	pthread_mutex_unlock(&c->lock);
+}
+
+void loop__call(struct loop *l, void (*fn)(void *ctx), void *ctx)
+{
+	struct call c = { .item.fn = run_call, .fn = fn, .ctx = ctx };
+
+	pthread_mutex_init(&c.lock, NULL);
+	pthread_cond_init(&c.cond, NULL);
+	loop__post(l, &c.item);
+	pthread_mutex_lock(&c.lock);
+	while (!c.is_done)
+		pthread_cond_wait(&c.cond, &c.lock);
+	pthread_mutex_unlock(&c.lock);
+	pthread_cond_destroy(&c.cond);
+	pthread_mutex_destroy(&c.lock);
+}
+
 void loop__end(struct loop *l)
 {
 	pthread_mutex_lock(&l->lock);
@@ -279,14 +315,19 @@ void loop__run(struct loop *l)
 	}
 }
 
-void loop__free(struct loop *l)
+void loop__run_posted(struct loop *l)
 {
 	struct loop_item *item;
 
-	if (!l)
-		return;
 	while ((item = take_item(l)))
 		item->fn(item);
+}
+
+void loop__free(struct loop *l)
+{
+	if (!l)
+		return;
+	loop__run_posted(l);
 	vec__fini(&l->heap);
 	vec__fini(&l->watches);
 	vec__fini(&l->polls);

@@ -32,7 +32,7 @@ struct loop_item {
 
 /* NULL when memory or descriptors ran out. The host's clock counts. */
 struct loop *loop__new(const struct dcm_host *host);
-/* After loop__run() has returned; what was posted and not run is handed to `fn` here. */
+/* After loop__run() has returned; what was posted and not run is run here. */
 void loop__free(struct loop *l);
 
 /* Runs until loop__end(). */
@@ -52,5 +52,9 @@ void loop__unwatch(struct loop *l, int fd);
 
 /* Any thread; never fails. Items run in the order of posting. */
 void loop__post(struct loop *l, struct loop_item *item);
+/* Runs it on the loop's thread, and returns then. Another thread, while one is in loop__run(). */
+void loop__call(struct loop *l, void (*fn)(void *ctx), void *ctx);
+/* What was posted and not run, after loop__run() has returned. */
+void loop__run_posted(struct loop *l);
 
 #endif

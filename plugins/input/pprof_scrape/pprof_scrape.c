@@ -6,8 +6,11 @@
  * their libraries. Jobs say where targets are found and which profiles they have (options.h); each
  * target is asked at its interval, and what comes is emitted with the target's labels.
  *
- * Threads: one of the plugin's own runs everything (loop.h); the host's client thread hands answers
- * over; targets() and the lifecycle come from the host's threads, and take a job's lock at most.
+ * A reload makes new jobs, of which each takes the targets of the old one with its name: those that
+ * stay the same lose neither what they counted nor a profile that is under way.
+ *
+ * Threads: one of the plugin's own runs everything (loop.h), reloads too; the host's client thread hands
+ * answers over; targets() and the lifecycle come from the host's threads.
  * Memory: some 650 bytes a target and profile, most of them its labels (labels.h), and delta.h's table for those that count up.
  */
 #include <decima/plugin.h>
@@ -15,6 +18,7 @@
 #include <errno.h>
 #include <pthread.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "core/base/error.h"
 #include "core/base/mem.h"
@@ -25,14 +29,19 @@
 
 #define LOOK_NS ((int64_t)1000000000)
 
+struct jobs {
+	VEC(struct job *) v;
+};
+
 struct scraper {
 	const struct dcm_host *host;
-	const struct scrape_options *options;
 	struct loop *loop;
 	struct meters meters;
 	struct texts texts;	/* of all jobs */
 	struct loop_timer look; /* at how it goes, for people */
-	VEC(struct job *) jobs;
+	pthread_mutex_t lock;	/* of `jobs`, which change on the loop's thread */
+	struct jobs jobs;
+	struct jobs replaced; /* by a reload, until their calls have ended */
 	pthread_t thread;
 	bool is_running;
 };
@@ -45,8 +54,8 @@ static void say(struct scraper *s, const struct job_counts *c)
 	char trouble[512] = "";
 	uint32_t n = c->n_up + c->n_down + c->n_off + c->n_unknown;
 
-	for (size_t i = 0; i < s->jobs.n; i++)
-		if (job__trouble(s->jobs.v[i], trouble))
+	for (size_t i = 0; i < s->jobs.v.n; i++)
+		if (job__trouble(s->jobs.v.v[i], trouble))
 			break;
 	if (trouble[0])
 		host->set_state(host, DCM_STATE_DEGRADED, "%u of %u targets are down; %s",
@@ -59,14 +68,28 @@ static void say(struct scraper *s, const struct job_counts *c)
 				"scrapes %u profiles of targets, of which %u have answered", n, c->n_up);
 }
 
+static void free_replaced(struct scraper *s)
+{
+	size_t n = 0;
+
+	for (size_t i = 0; i < s->replaced.v.n; i++)
+		if (s->replaced.v.v[i]->n_calls)
+			s->replaced.v.v[n++] = s->replaced.v.v[i];
+		else
+			job__free(s->replaced.v.v[i]);
+	s->replaced.v.n = n;
+}
+
 static void look(void *ctx)
 {
 	struct scraper *s = ctx;
 	const struct dcm_host *host = s->host;
 	struct job_counts c = { 0 };
 
-	for (size_t i = 0; i < s->jobs.n; i++)
-		job__count(s->jobs.v[i], &c);
+	free_replaced(s);
+
+	for (size_t i = 0; i < s->jobs.v.n; i++)
+		job__count(s->jobs.v.v[i], &c);
 	host->metric_set(s->meters.up, c.n_up);
 	host->metric_set(s->meters.down, c.n_down);
 	host->metric_set(s->meters.off, c.n_off);
@@ -80,13 +103,27 @@ static void look(void *ctx)
 
 /* ---- lifecycle ---- */
 
+static void jobs__fini(struct jobs *jobs)
+{
+	for (size_t i = 0; i < jobs->v.n; i++)
+		job__free(jobs->v.v[i]);
+	vec__fini(&jobs->v);
+}
+
 static void free_scraper(struct scraper *s)
 {
-	for (size_t i = 0; i < s->jobs.n; i++)
-		job__free(s->jobs.v[i]);
-	vec__fini(&s->jobs);
+	for (size_t i = 0; i < s->jobs.v.n; i++)
+		job__end(s->jobs.v.v[i]);
+	for (size_t i = 0; i < s->replaced.v.n; i++)
+		job__end(s->replaced.v.v[i]);
+	/* Answers know who asked. */
+	if (s->loop)
+		loop__run_posted(s->loop);
+	jobs__fini(&s->jobs);
+	jobs__fini(&s->replaced);
 	texts__fini(&s->texts);
 	loop__free(s->loop);
+	pthread_mutex_destroy(&s->lock);
 	free(s);
 }
 
@@ -101,28 +138,39 @@ static void scraper_stop(void *instance)
 	free_scraper(s);
 }
 
-static int make_jobs(struct scraper *s, struct dcm_error *err)
+/* What was made stays in `to` on failure. */
+static int make_jobs(struct scraper *s, const struct scrape_options *all, struct jobs *to,
+		     struct dcm_error *err)
 {
-	const struct job_options *options = s->options->scrape_configs.items;
+	const struct job_options *options = all->scrape_configs.items;
 
-	for (uint32_t i = 0; i < s->options->scrape_configs.n; i++) {
+	for (uint32_t i = 0; i < all->scrape_configs.n; i++) {
 		struct job_config c = { .host = s->host,
 					.loop = s->loop,
 					.meters = &s->meters,
 					.texts = &s->texts,
-					.all = s->options,
+					.all = all,
 					.options = &options[i] };
 		struct job *j = NULL;
 		int r = job__new(&c, &j, err);
 
 		if (r < 0)
 			return r;
-		if (!vec__push(&s->jobs, j)) {
+		if (!vec__push(&to->v, j)) {
 			job__free(j);
 			return error__nomem(err);
 		}
 	}
 	return 0;
+}
+
+static int start_jobs(struct jobs *jobs, struct dcm_error *err)
+{
+	int r = 0;
+
+	for (size_t i = 0; i < jobs->v.n && r == 0; i++)
+		r = job__start(jobs->v.v[i], err);
+	return r;
 }
 
 static int scraper_open(const struct dcm_host *host, const void *config, void **ret_instance,
@@ -134,12 +182,12 @@ static int scraper_open(const struct dcm_host *host, const void *config, void **
 	if (!s)
 		return error__nomem(err);
 	s->host = host;
-	s->options = config;
+	pthread_mutex_init(&s->lock, NULL);
 	s->look.fn = look;
 	s->look.ctx = s;
 	meters__init(&s->meters, host);
 	s->loop = loop__new(host);
-	r = s->loop ? make_jobs(s, err) : error__nomem(err);
+	r = s->loop ? make_jobs(s, config, &s->jobs, err) : error__nomem(err);
 	if (r < 0) {
 		free_scraper(s);
 		return r;
@@ -159,13 +207,12 @@ static void *run(void *ctx)
 static int scraper_start(void *instance, struct dcm_error *err)
 {
 	struct scraper *s = instance;
-	int r;
+	int r = start_jobs(&s->jobs, err);
 
-	for (size_t i = 0; i < s->jobs.n; i++) {
-		r = job__start(s->jobs.v[i], err);
-		if (r < 0)
-			return r;
-	}
+	if (r < 0)
+		return r;
+	for (size_t i = 0; i < s->jobs.v.n; i++)
+		job__go_live(s->jobs.v.v[i], NULL);
 	if (loop__set(s->loop, &s->look, s->host->mono_ns(s->host)) < 0)
 		return error__nomem(err);
 	r = -pthread_create(&s->thread, NULL, run, s);
@@ -176,14 +223,108 @@ static int scraper_start(void *instance, struct dcm_error *err)
 	return 0;
 }
 
+/* ---- a reload: all of it on the loop's thread ---- */
+
+struct change {
+	struct scraper *s;
+	const struct scrape_options *options;
+	struct jobs jobs;
+	struct dcm_error *err;
+	int r;
+};
+
+static void make_change(void *ctx)
+{
+	struct change *c = ctx;
+
+	c->r = make_jobs(c->s, c->options, &c->jobs, c->err);
+	if (c->r == 0)
+		c->r = start_jobs(&c->jobs, c->err);
+	/* So that carrying it out needs no memory. */
+	if (c->r == 0 && !vec__reserve(&c->s->replaced.v, c->s->jobs.v.n))
+		c->r = error__nomem(c->err);
+}
+
+static void give_up_change(void *ctx)
+{
+	struct change *c = ctx;
+
+	jobs__fini(&c->jobs);
+}
+
+static struct job *job_named(const struct jobs *jobs, const char *name)
+{
+	for (size_t i = 0; i < jobs->v.n; i++)
+		if (strcmp(jobs->v.v[i]->options->job_name, name) == 0)
+			return jobs->v.v[i];
+	return NULL;
+}
+
+/* Those that have no heir end with what they are asking. */
+static void carry_out_change(void *ctx)
+{
+	struct change *c = ctx;
+	struct scraper *s = c->s;
+	struct jobs old = s->jobs;
+
+	pthread_mutex_lock(&s->lock);
+	for (size_t i = 0; i < c->jobs.v.n; i++)
+		job__go_live(c->jobs.v.v[i], job_named(&old, c->jobs.v.v[i]->options->job_name));
+	s->jobs = c->jobs;
+	pthread_mutex_unlock(&s->lock);
+	for (size_t i = 0; i < old.v.n; i++) {
+		job__retire(old.v.v[i]);
+		s->replaced.v.v[s->replaced.v.n++] = old.v.v[i];
+	}
+	vec__fini(&old.v);
+}
+
+static int scraper_prepare(void *instance, const void *config, void **ret_change, struct dcm_error *err)
+{
+	struct scraper *s = instance;
+	struct change *c = NEW(struct change);
+	int r;
+
+	if (!c)
+		return error__nomem(err);
+	*c = (struct change){ .s = s, .options = config, .err = err };
+	loop__call(s->loop, make_change, c);
+	r = c->r;
+	if (r < 0) {
+		loop__call(s->loop, give_up_change, c);
+		free(c);
+		return r;
+	}
+	*ret_change = c;
+	return 0;
+}
+
+static void scraper_commit(void *instance, void *change)
+{
+	struct scraper *s = instance;
+
+	loop__call(s->loop, carry_out_change, change);
+	free(change);
+}
+
+static void scraper_abort(void *instance, void *change)
+{
+	struct scraper *s = instance;
+
+	loop__call(s->loop, give_up_change, change);
+	free(change);
+}
+
 /* ---- what others ask ---- */
 
 static void targets(void *instance, dcm_target_fn each, void *ctx)
 {
 	struct scraper *s = instance;
 
-	for (size_t i = 0; i < s->jobs.n; i++)
-		job__targets(s->jobs.v[i], each, ctx);
+	pthread_mutex_lock(&s->lock);
+	for (size_t i = 0; i < s->jobs.v.n; i++)
+		job__targets(s->jobs.v.v[i], each, ctx);
+	pthread_mutex_unlock(&s->lock);
 }
 
 /* ---- what the host is told ---- */
@@ -192,6 +333,9 @@ static const struct dcm_lifecycle lifecycle = {
 	.size = sizeof(lifecycle),
 	.open = scraper_open,
 	.start = scraper_start,
+	.prepare = scraper_prepare,
+	.commit = scraper_commit,
+	.abort = scraper_abort,
 	.stop = scraper_stop,
 };
 

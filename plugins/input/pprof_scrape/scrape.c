@@ -34,6 +34,7 @@ enum question {
 
 struct fetch {
 	struct loop_item item; /* first */
+	struct job *asker;     /* by whose client; the target may have another job meanwhile */
 	struct loop *loop;
 	struct meters *meters;
 	struct target *target; /* NULL: it has gone. The loop's thread */
@@ -301,6 +302,7 @@ static void answered(struct loop_item *item)
 	struct fetch *f = (struct fetch *)item;
 	struct target *t = f->target;
 
+	f->asker->n_calls--;
 	if (!t) {
 		fetch_free(f);
 		return;
@@ -429,15 +431,18 @@ static int ask(struct target *t, const struct asking *what)
 		return -ENOMEM;
 	}
 	f->item.fn = answered;
+	f->asker = j;
 	f->loop = j->loop;
 	f->meters = j->meters;
 	f->target = t;
 	f->question = what->question;
 	f->profile = what->profile;
 	t->fetch = f;
+	j->n_calls++;
 	r = j->host->http_start(j->client, &call, &f->call, &err);
 	if (r == 0)
 		return 0;
+	j->n_calls--;
 	t->fetch = NULL;
 	free(f);
 	if (r != -ESHUTDOWN)
@@ -534,6 +539,6 @@ void scrape__stop(struct target *t)
 	if (!t->fetch)
 		return;
 	t->fetch->target = NULL;
-	t->job->host->http_cancel(t->job->client, t->fetch->call);
+	t->job->host->http_cancel(t->fetch->asker->client, t->fetch->call);
 	t->fetch = NULL;
 }
