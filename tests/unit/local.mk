@@ -655,6 +655,13 @@ tests_unit_test_scrape_targets_CFLAGS = $(AM_CFLAGS) $(JANSSON_CFLAGS) $(YAML_CF
 tests_unit_test_scrape_targets_LDFLAGS = $(AM_LDFLAGS) $(LDFLAGS_FAILMALLOC)
 tests_unit_test_scrape_targets_LDADD = $(API_LA) $(BROKER_LA) $(UNIT_LIBS) $(YAML_LIBS) $(JANSSON_LIBS) $(CARES_LIBS) $(NETTLE_LIBS)
 
+unit_tests += tests/unit/test_scrape_arrival
+tests_unit_test_scrape_arrival_SOURCES = tests/unit/test_scrape_arrival.c $(pprof_scrape_pure) \
+	core/main/services.c core/main/services.h $(FAILMALLOC)
+tests_unit_test_scrape_arrival_CFLAGS = $(tests_unit_test_scrape_targets_CFLAGS)
+tests_unit_test_scrape_arrival_LDFLAGS = $(AM_LDFLAGS) $(LDFLAGS_FAILMALLOC)
+tests_unit_test_scrape_arrival_LDADD = $(tests_unit_test_scrape_targets_LDADD)
+
 unit_tests += tests/unit/test_scrape_job
 tests_unit_test_scrape_job_SOURCES = tests/unit/test_scrape_job.c $(pprof_scrape_pure) \
 	core/main/services.c core/main/services.h $(FAILMALLOC)

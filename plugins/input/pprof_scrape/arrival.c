@@ -88,7 +88,7 @@ static uint32_t choose(const struct target *t, const struct dcm_batch *b,
 		if (!is_kept(t->plan, b, type))
 			continue;
 		kept |= 1u << c;
-		if (t->plan->compute_delta && type->temporality == DCM_CUMULATIVE)
+		if ((t->plan->compute_delta || t->plan->is_delta) && type->temporality == DCM_CUMULATIVE)
 			counting |= 1u << c;
 	}
 	*ret_counting = counting;
@@ -118,18 +118,28 @@ static void compact(const struct dcm_profile *p, struct change *c)
 				*to++ = c->values[(size_t)r * p->n_types + k];
 }
 
-/* What was added since the scrape before; columns of which nothing can be said yet go. */
-static int difference(struct target *t, const struct dcm_batch *b, uint32_t counting, struct change *c)
+/* The values become what was added. */
+static int subtract(struct target *t, const struct dcm_batch *b, uint32_t counting,
+		    struct change *c, bool *ret_is_first)
 {
 	static const struct delta nothing;
 	/* A stack with names is another than the same without: nothing can be said of what was added. */
 	const struct delta *before = t->names_itself == c->is_named ? &t->delta : &nothing;
-	bool first;
-	int r = delta__apply(before, b, 0, counting, c->values, &c->next, &first, &c->is_reset);
+	int r = delta__apply(before, b, 0, counting, c->values, &c->next, ret_is_first, &c->is_reset);
+
+	c->has_next = r == 0;
+	return r;
+}
+
+/* What was added since the scrape before; columns of which nothing can be said yet go. */
+static int difference(struct target *t, const struct dcm_batch *b, uint32_t counting, struct change *c)
+{
+	/* Who makes deltas itself begins with all since its start, of which we know the end alone. */
+	bool first = t->delta_real_ns == 0;
+	int r = t->plan->is_delta ? 0 : subtract(t, b, counting, c, &first);
 
 	if (r < 0)
 		return r;
-	c->has_next = true;
 	if (first) {
 		c->to.columns &= ~counting;
 	} else if (t->delta_real_ns) {
@@ -146,6 +156,8 @@ static void settle(struct target *t, struct change *c)
 {
 	struct meters *m = t->job->meters;
 
+	if (t->plan->is_delta)
+		t->delta_real_ns = t->asked_real_ns;
 	if (!c->has_next)
 		return;
 	m->n_delta_bytes += delta__bytes(&c->next) - delta__bytes(&t->delta);
@@ -191,7 +203,7 @@ static int make_change(struct target *t, const struct dcm_batch *b, struct chang
 	if (r == 0 && counting)
 		r = difference(t, b, counting, c);
 	if (r < 0)
-		return r;
+		return error__nomem(err);
 	compact(p, c);
 	describe(b, p, counting, c);
 	return 0;
@@ -199,25 +211,26 @@ static int make_change(struct target *t, const struct dcm_batch *b, struct chang
 
 /* ---- on its way ---- */
 
-static void emit(struct target *t, struct dcm_batch *batch)
+/* 0; else the rows are lost, and counted: what was added comes again with the next, for the base stays. */
+static int emit(struct target *t, struct dcm_batch *batch, struct dcm_error *err)
 {
 	const struct dcm_host *host = t->job->host;
 	uint64_t n_rows = 0;
+	const char *why;
 	int r;
 
 	for (uint32_t i = 0; i < batch->n_profiles; i++)
 		n_rows += batch->profiles[i].n_rows;
 	if (n_rows == 0)
-		return;
+		return 0;
 	r = host->emit(host, batch, NULL, NULL);
-	if (r < 0)
-		host->drop(host,
-			   r == -ESHUTDOWN ? "shutdown"
-			   : r == -ENOMEM  ? "no_memory"
-					   : "queue_full",
-			   n_rows);
-	else
+	if (r == 0) {
 		host->metric_add(t->job->meters->samples, n_rows);
+		return 0;
+	}
+	why = r == -ESHUTDOWN ? "shutdown" : r == -ENOMEM ? "no_memory" : "queue_full";
+	host->drop(host, why, n_rows);
+	return error__set(err, -ENOMEM, "its samples are lost, there was no room for them (%s)", why);
 }
 
 /* Whether it has names that the program said, as far as it has anything to name. */
@@ -237,11 +250,11 @@ static int change_and_emit(const struct arrival *a, struct dcm_batch *batch, str
 	int r = make_change(t, batch, &c, err);
 
 	if (r == 0 && !c.is_needed) {
-		emit(t, batch);
+		r = emit(t, batch, err);
 	} else if (r == 0 && c.to.columns) {
 		r = host->revalued(host, batch, &c.to, &changed, err);
 		if (r == 0)
-			emit(t, changed);
+			r = emit(t, changed, err);
 		host->batch_unref(changed);
 	}
 	if (r == 0) {
@@ -250,7 +263,7 @@ static int change_and_emit(const struct arrival *a, struct dcm_batch *batch, str
 	}
 	delta__fini(&c.next);
 	free(c.values);
-	return r == -ENOMEM ? error__nomem(err) : r;
+	return r;
 }
 
 int arrival__take(struct arrival *a, struct dcm_error *err)

@@ -1,0 +1,375 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * tests/unit/test_scrape_arrival.c - bytes of a profile in, what goes on to the pipeline out, and what is said
+ *
+ * The codecs are the real ones; the pipeline is a list of texts. Profiles are of the older format, whose text says
+ * what they count: "heap profile: .. @ heapprofile" has objects and bytes allocated, which count up, and in use.
+ */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "core/base/str.h"
+#include "core/batch/batch.h"
+#include "core/config/options.h"
+#include "core/config/tree.h"
+#include "core/main/services.h"
+#include "plugins/input/pprof_scrape/arrival.h"
+#include "plugins/input/pprof_scrape/job.h"
+#include "plugins/input/pprof_scrape/sync.h"
+#include "tests/unit/failmalloc.h"
+#include "tests/unit/unit.h"
+
+#define SECOND INT64_C(1000000000)
+#define NOW    (INT64_C(1700000000) * SECOND)
+
+struct fixture {
+	struct services services;
+	struct dcm_host *host;
+	struct arena arena;
+	struct tree *tree;
+	struct problems problems;
+	struct loop *loop;
+	struct meters meters;
+	struct texts texts;
+	struct job *job;
+	struct source source;
+	struct target *target;
+	struct dcm_error err;
+	uint64_t n_rows; /* of the last profile */
+	int emits;	 /* what the pipeline says */
+	struct buf went; /* a line for each row that went on */
+};
+
+static struct fixture *the_fixture;
+
+/* "alloc_space/delta=300 inuse_space/gauge=100 t=10 d=10" of each row; times count from NOW, in seconds. */
+static void tell_row(struct buf *to, const struct dcm_batch *b, uint32_t row)
+{
+	static const char *const words[] = {
+		[DCM_DELTA] = "delta", [DCM_GAUGE] = "gauge", [DCM_CUMULATIVE] = "total"
+	};
+	const struct dcm_profile *p = &b->profiles[0];
+
+	for (uint32_t i = 0; i < p->n_types; i++) {
+		const struct dcm_type *t = &b->types[p->type_off + i];
+
+		buf__printf(to, "%.*s/%s=%lld ", STR_ARG(b->strings[t->sample_type]),
+			    words[t->temporality], (long long)b->values[row * p->n_types + i]);
+	}
+	buf__printf(to, "t=%lld d=%lld\n", (long long)((p->time_ns - NOW) / SECOND),
+		    (long long)(p->duration_ns / SECOND));
+}
+
+static int emit(void *ctx, const struct dcm_host *from, struct dcm_batch *batch, dcm_done_fn done,
+		void *done_ctx)
+{
+	(void)ctx;
+	(void)from;
+	(void)done;
+	(void)done_ctx;
+	if (the_fixture->emits < 0)
+		return the_fixture->emits;
+	for (uint32_t row = 0; row < batch->n_rows; row++)
+		tell_row(&the_fixture->went, batch, row);
+	return 0;
+}
+
+/* A job with one target, of one profile: `profile` is YAML of it, `more` of the job. */
+static void open_fixture(struct fixture *f, const char *profile, const char *more)
+{
+	struct options_env env = { .arena = &f->arena, .problems = &f->problems };
+	struct job_config c = { .meters = &f->meters, .texts = &f->texts };
+	struct groups g = { 0 };
+	char yaml[1000];
+
+	*f = (struct fixture){ .err = DCM_ERROR_INIT };
+	the_fixture = f;
+	snprintf(yaml, sizeof(yaml),
+		 "scrape_configs:\n"
+		 "- job_name: j\n"
+		 "  profiling_config: { pprof_config: { memory: %s, block: { enabled: false }, "
+		 "mutex: { enabled: false },\n"
+		 "    goroutine: { enabled: false }, process_cpu: { enabled: false } } }\n%s",
+		 profile, more);
+	f->services.host.node = "here";
+	services__init(&f->services);
+	f->services.host.emit = emit;
+	assert_int_equal(host__new("scrape", &f->services.host, &f->host, &f->err), 0);
+	meters__init(&f->meters, f->host);
+	assert_int_equal(tree__load_text("s.yaml", str__of(yaml), &f->tree, &f->err), 0);
+	c.all = options__fill_one(&env, "input pprof_scrape", f->tree->root, &scrape_options__table);
+	assert_non_null(c.all);
+	assert_int_equal(f->problems.n, 0);
+	c.host = f->host;
+	c.loop = f->loop = loop__new(f->host);
+	c.options = c.all->scrape_configs.items;
+	assert_int_equal(job__new(&c, &f->job, &f->err), 0);
+	job__go_live(f->job, NULL);
+	assert_int_equal(groups__add(&g, STR("a:1"), NULL, 0), 0);
+	assert_int_equal(job__found(f->job, &f->source, &g), 0);
+	assert_int_equal(sync__run(f->job), 0);
+	assert_int_equal(f->job->targets.n, 1);
+	f->target = f->job->targets.v[0];
+}
+
+static void close_fixture(struct fixture *f)
+{
+	job__lost(f->job, &f->source);
+	job__free(f->job);
+	texts__fini(&f->texts);
+	loop__free(f->loop);
+	tree__free(f->tree);
+	problems__fini(&f->problems);
+	arena__fini(&f->arena);
+	host__free(f->host);
+	services__fini(&f->services);
+	buf__fini(&f->went);
+}
+
+static int take(struct fixture *f, const char *text, const char *type, int64_t at_s)
+{
+	struct arrival a = { .target = f->target,
+			     .data = (const uint8_t *)text,
+			     .n = strlen(text),
+			     .content_type = type };
+	int r;
+
+	f->target->asked_real_ns = NOW + at_s * SECOND;
+	f->err = (struct dcm_error)DCM_ERROR_INIT;
+	r = arrival__take(&a, &f->err);
+	f->n_rows = a.n_rows;
+	return r;
+}
+
+/* A heap of one stack: so many allocated in all, of 100 bytes each; one in use. */
+static const char *heap(int n)
+{
+	static char text[200];
+
+	snprintf(text, sizeof(text),
+		 "heap profile: 1: 100 [ %d: %d] @ heapprofile\n1: 100 [ %d: %d] @ 0x401136\n", n,
+		 n * 100, n, n * 100);
+	return text;
+}
+
+/* What went on since this was asked last. */
+static void expect_went(struct fixture *f, const char *lines)
+{
+	buf__byte(&f->went, '\0');
+	assert_false(f->went.error);
+	assert_string_equal((const char *)f->went.data, lines);
+	buf__reset(&f->went);
+}
+
+static void expect_refused(struct fixture *f, int r, int want, const char *sentence)
+{
+	assert_int_equal(r, want);
+	if (!strstr(f->err.text, sentence))
+		fail_msg("\"%s\" is not in: %s", sentence, f->err.text);
+	expect_went(f, "");
+}
+
+#define ALL "{}"
+
+static void test_added(void **state)
+{
+	struct fixture f;
+
+	(void)state;
+	open_fixture(&f, ALL, "");
+	/* Of the first nothing is known but what is in use. */
+	assert_int_equal(take(&f, heap(5), "", 0), 0);
+	expect_went(&f, "inuse_objects/gauge=1 inuse_space/gauge=100 t=0 d=0\n");
+	assert_int_equal(take(&f, heap(8), "", 10), 0);
+	expect_went(&f, "alloc_objects/delta=3 alloc_space/delta=300 inuse_objects/gauge=1 "
+			"inuse_space/gauge=100 t=0 d=10\n");
+	/* It has begun anew. */
+	assert_int_equal(take(&f, heap(2), "", 20), 0);
+	expect_went(&f, "alloc_objects/delta=2 alloc_space/delta=200 inuse_objects/gauge=1 "
+			"inuse_space/gauge=100 t=10 d=10\n");
+	close_fixture(&f);
+}
+
+/* What finds no room is lost, told and counted; what was added meanwhile comes with the next. */
+static void test_no_room(void **state)
+{
+	struct fixture f;
+
+	(void)state;
+	open_fixture(&f, ALL, "");
+	assert_int_equal(take(&f, heap(5), "", 0), 0);
+	expect_went(&f, "inuse_objects/gauge=1 inuse_space/gauge=100 t=0 d=0\n");
+	f.emits = -ENOBUFS;
+	expect_refused(&f, take(&f, heap(8), "", 10), -ENOMEM, "no room for them (queue_full)");
+	f.emits = 0;
+	assert_int_equal(take(&f, heap(9), "", 20), 0);
+	expect_went(&f, "alloc_objects/delta=4 alloc_space/delta=400 inuse_objects/gauge=1 "
+			"inuse_space/gauge=100 t=0 d=20\n");
+	close_fixture(&f);
+}
+
+/* Who makes deltas itself says nothing of them: not in the types, and not for how long. */
+static void test_makes_deltas_itself(void **state)
+{
+	struct fixture f;
+
+	(void)state;
+	open_fixture(&f, "{ path: /debug/pprof/delta_heap }", "");
+	assert_int_equal(take(&f, heap(500), "", 0), 0);
+	expect_went(&f, "inuse_objects/gauge=1 inuse_space/gauge=100 t=0 d=0\n");
+	assert_int_equal(take(&f, heap(3), "", 10), 0);
+	expect_went(&f, "alloc_objects/delta=3 alloc_space/delta=300 inuse_objects/gauge=1 "
+			"inuse_space/gauge=100 t=0 d=10\n");
+	assert_int_equal(take(&f, heap(5), "", 20), 0);
+	expect_went(&f, "alloc_objects/delta=5 alloc_space/delta=500 inuse_objects/gauge=1 "
+			"inuse_space/gauge=100 t=10 d=10\n");
+	close_fixture(&f);
+}
+
+static void test_not_computed(void **state)
+{
+	struct fixture f;
+
+	(void)state;
+	open_fixture(&f, "{ compute_delta: false }", "");
+	assert_int_equal(take(&f, heap(5), "", 0), 0);
+	expect_went(&f, "alloc_objects/total=5 alloc_space/total=500 inuse_objects/gauge=1 "
+			"inuse_space/gauge=100 t=0 d=0\n");
+	close_fixture(&f);
+}
+
+static void test_kept_types(void **state)
+{
+	struct fixture f;
+
+	(void)state;
+	open_fixture(&f, "{ keep_sample_type: [ { type: inuse_space, unit: bytes } ] }", "");
+	assert_int_equal(take(&f, heap(5), "", 0), 0);
+	expect_went(&f, "inuse_space/gauge=100 t=0 d=0\n");
+	assert_int_equal(f.n_rows, 1);
+	close_fixture(&f);
+	open_fixture(&f, "{ keep_sample_type: [ { type: inuse_space, unit: count } ] }", "");
+	expect_refused(&f, take(&f, heap(5), "", 0), -EINVAL,
+		       "has none of the sample types in keep_sample_type");
+	close_fixture(&f);
+}
+
+static void test_limits(void **state)
+{
+	static const char two[] = "heap profile: 2: 200 [ 2: 200] @ heapprofile\n"
+				  "1: 100 [ 1: 100] @ 0x401136\n1: 100 [ 1: 100] @ 0x401140\n";
+	struct fixture f;
+
+	(void)state;
+	open_fixture(&f, ALL, "  sample_limit: 1\n");
+	assert_int_equal(take(&f, heap(1), "", 0), 0);
+	expect_went(&f, "inuse_objects/gauge=1 inuse_space/gauge=100 t=0 d=0\n");
+	expect_refused(&f, take(&f, two, "", 10), -E2BIG, "2 samples, more than sample_limit (1)");
+	close_fixture(&f);
+	open_fixture(&f, ALL, "  body_size_limit: 64B\n");
+	expect_refused(&f, take(&f, heap(1), "", 0), -E2BIG, "more than the limit of 64");
+	close_fixture(&f);
+}
+
+static void test_no_profile(void **state)
+{
+	struct fixture f;
+
+	(void)state;
+	open_fixture(&f, ALL, "");
+	expect_refused(&f, take(&f, "<html><body>Log in</body></html>", "text/html; charset=utf-8", 0),
+		       -EINVAL, "(it is said to be text/html; charset=utf-8)");
+	expect_refused(&f, take(&f, "<html><body>Log in</body></html>", "", 0), -EINVAL, "pprof");
+	assert_null(strstr(f.err.text, "said to be"));
+	expect_refused(&f, take(&f, "", "application/octet-stream", 0), -EINVAL, "pprof");
+	close_fixture(&f);
+}
+
+/* A clock that is far from ours has our time; one that is a little wrong has its own. */
+static void test_clocks(void **state)
+{
+	/* profile.proto: a sample type, no sample is needed but one value; time_nanos is field 9. */
+	static const struct {
+		int64_t apart_s, told_s;
+	} cases[] = { { 0, 0 },	  { 299, 299 }, { -299, -299 },
+		      { 301, 0 }, { -301, 0 },	{ -1000000, 0 } };
+	struct fixture f;
+
+	(void)state;
+	open_fixture(&f, ALL, "");
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		struct buf text = { 0 };
+		uint64_t time_ns = (uint64_t)(NOW + cases[i].apart_s * SECOND);
+		char want[100];
+		struct arrival a = { .target = f.target, .content_type = "" };
+
+		/* sample_type {1, 2}; sample { location 1, value 7 }; location 1 at 0x10; texts "", "space", "bytes" */
+		buf__str(&text,
+			 (struct dcm_str){
+				 "\x0a\x04\x08\x01\x10\x02\x12\x06\x0a\x01\x01\x12\x01\x07"
+				 "\x22\x04\x08\x01\x18\x10\x32\x00\x32\x0binuse_space\x32\x05"
+				 "bytes\x48",
+				 43 });
+		buf__varint(&text, time_ns);
+		a.data = text.data;
+		a.n = text.n;
+		f.target->asked_real_ns = NOW;
+		f.err = (struct dcm_error)DCM_ERROR_INIT;
+		if (arrival__take(&a, &f.err) < 0)
+			fail_msg("%s", f.err.text);
+		snprintf(want, sizeof(want), "inuse_space/gauge=7 t=%lld d=0\n",
+			 (long long)cases[i].told_s);
+		expect_went(&f, want);
+		buf__fini(&text);
+	}
+	close_fixture(&f);
+}
+
+static void test_no_memory(void **state)
+{
+	struct fixture f;
+	int n = 5;
+
+	(void)state;
+	open_fixture(&f, ALL, "");
+	/* Room for what is noted here, which must not fail. */
+	for (int i = 0; i < 4096; i++)
+		buf__byte(&f.went, ' ');
+	assert_int_equal(take(&f, heap(n), "", 0), 0);
+	buf__reset(&f.went);
+	FAILMALLOC_SWEEP (i) {
+		int r = take(&f, heap(n + 1), "", 10);
+
+		failmalloc__disarm();
+		if (r == 0) {
+			n++;
+			/* However often it failed, what was added is counted once. */
+			expect_went(&f, "alloc_objects/delta=1 alloc_space/delta=100 "
+					"inuse_objects/gauge=1 inuse_space/gauge=100 t=0 d=10\n");
+			break;
+		}
+		assert_int_equal(r, -ENOMEM);
+		assert_non_null(strstr(f.err.text, "memory"));
+		expect_went(&f, "");
+	}
+	assert_int_equal(n, 6);
+	close_fixture(&f);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_added),
+		cmocka_unit_test(test_no_room),
+		cmocka_unit_test(test_makes_deltas_itself),
+		cmocka_unit_test(test_not_computed),
+		cmocka_unit_test(test_kept_types),
+		cmocka_unit_test(test_limits),
+		cmocka_unit_test(test_no_profile),
+		cmocka_unit_test(test_clocks),
+		cmocka_unit_test(test_no_memory),
+	};
+
+	return cmocka_run_group_tests_name("scrape_arrival", tests, NULL, NULL);
+}
