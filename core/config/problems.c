@@ -61,12 +61,25 @@ static void insert(struct problems *p, const struct problem *new)
 	p->v[at] = *new;
 }
 
+/* The last warning makes way for an error, which nobody may miss. False: there are only errors. */
+static bool make_way(struct problems *p)
+{
+	for (uint32_t i = p->n; i-- > 0;) {
+		if (p->v[i].severity == PROBLEM_ERROR)
+			continue;
+		memmove(&p->v[i], &p->v[i + 1], (p->n - i - 1) * sizeof(*p->v));
+		p->n--;
+		return true;
+	}
+	return false;
+}
+
 int problems__add(struct problems *p, enum problem_severity severity, const struct place *at,
 		  const char *fmt, ...)
 {
 	int code = severity == PROBLEM_ERROR ? -EINVAL : 0;
 	*(severity == PROBLEM_ERROR ? &p->n_errors : &p->n_warnings) += 1;
-	if (p->n == PROBLEMS_MAX)
+	if (p->n == PROBLEMS_MAX && (severity != PROBLEM_ERROR || !make_way(p)))
 		return code;
 
 	char line[sizeof(((struct dcm_error *)NULL)->text)];
@@ -130,10 +143,6 @@ int problems__first(const struct problems *p, struct dcm_error *err)
 		return error__set(err, -EINVAL, "%s%s%s (and %u more)", at, colon(at), p->v[i].text,
 				  p->n_errors - 1);
 	}
-	/* Twenty warnings may stand before the first error. */
-	if (p->n_errors)
-		return error__set(err, -EINVAL, "%u errors behind %u warnings; repair those first",
-				  p->n_errors, p->n_warnings);
 	return 0;
 }
 

@@ -316,20 +316,36 @@ int tree__load_text(const char *name, struct dcm_str text, struct tree **ret_tre
 	return 0;
 }
 
+static int read_file(const char *path, struct buf *text, struct dcm_error *err)
+{
+	int r = fd__read_path(AT_FDCWD, path, TREE_MAX_BYTES, text);
+
+	if (r == -EFBIG)
+		return error__set(err, r, "%s: more than %u MiB of text; split it up", path,
+				  TREE_MAX_BYTES >> 20);
+	if (r == -ENOENT)
+		return error__set(err, r, "%s: there is no such file; name one that is there", path);
+	return r ? error__sys(err, r, "%s: cannot be read", path) : 0;
+}
+
 int tree__load_file(const char *path, struct tree **ret_tree, struct dcm_error *err)
 {
 	struct buf text = { 0 };
-	int r = fd__read_path(AT_FDCWD, path, TREE_MAX_BYTES, &text);
+	int r = read_file(path, &text, err);
 
-	if (r == -EFBIG)
-		r = error__set(err, r, "%s: more than %u MiB of text; split it up", path,
-			       TREE_MAX_BYTES >> 20);
-	else if (r == -ENOENT)
-		r = error__set(err, r, "%s: there is no such file; name one that is there", path);
-	else if (r)
-		r = error__sys(err, r, "%s: cannot be read", path);
-	else
+	if (r == 0)
 		r = tree__load_text(path, buf__view(&text), ret_tree, err);
+	buf__fini(&text);
+	return r;
+}
+
+int tree__load_more(struct tree *t, const char *path, struct node **ret_root, struct dcm_error *err)
+{
+	struct buf text = { 0 };
+	int r = read_file(path, &text, err);
+
+	if (r == 0)
+		r = tree__parse(t, path, text.n ? buf__view(&text) : STR(""), ret_root, err);
 	buf__fini(&text);
 	return r;
 }

@@ -62,6 +62,8 @@ struct tree {
  */
 int tree__load_text(const char *name, struct dcm_str text, struct tree **ret_tree, struct dcm_error *err);
 int tree__load_file(const char *path, struct tree **ret_tree, struct dcm_error *err);
+/* One more file, whose root may be of any kind: its nodes are the tree's, and count with it. */
+int tree__load_more(struct tree *t, const char *path, struct node **ret_root, struct dcm_error *err);
 void tree__free(struct tree *t);
 DEFINE_CLEANUP(struct tree *, tree__free);
 

@@ -2,9 +2,10 @@
 /*
  * core/main/foreign.h - configuration files of Prometheus and Parca, read as they are
  *
- * A file with `scrape_configs` at its top is one of theirs. It becomes what Decima writes so:
+ * A file with `scrape_configs` or `scrape_config_files` at its top is one of theirs. It becomes what Decima writes so:
  *
  *	scrape_configs; global.scrape_interval, scrape_timeout, limits  inputs.pprof_scrape
+ *	scrape_config_files: the scrape_configs of these                behind them
  *	global.external_labels                                          labels
  *	object_storage, storage.tsdb, remote_write, alerting, ...       nothing, and a warning each
  *
@@ -19,7 +20,8 @@
 
 /*
  * Rewrites the tree's top when it is such a file, and leaves others alone. `storage`: YAML of the
- * default storage section. Faults and warnings go to problems; 0, -EINVAL or -ENOMEM.
+ * default storage section. Faults and warnings go to problems; 0, -EINVAL or -ENOMEM. Other files are found beside the
+ * tree's own.
  */
 int foreign__translate(struct tree *t, const char *storage, struct problems *problems);
 

@@ -181,3 +181,24 @@ printf 'inputs: {}\nscrape_configs: []\n' >"$dir/both.yaml"
 "$decima" check --config-only -c "$dir/both.yaml" >"$dir/check" 2>&1
 expect_status scrape.both_status 2 $?
 expect scrape.both_is_told "$dir/both.yaml:2:1: scrape_configs: stands beside inputs:" "$dir/check"
+
+# Jobs in files of their own: faults are told where they stand.
+mkdir "$dir/jobs"
+printf 'scrape_configs:\n  - job_name: a\n    static_configs: [ { targets: ["%s"] } ]\n' "$one" >"$dir/jobs/a.yml"
+printf 'scrape_configs:\n  - job_name: b\n    scrape_intervall: 1s\n' >"$dir/jobs/b.yml"
+printf 'scrape_config_files: [ "jobs/*.yml", none.yml ]\n' >"$dir/files.yaml"
+"$decima" check --config-only --plugin-path "$plugins" -c "$dir/files.yaml" >"$dir/check" 2>&1
+expect_status scrape.files_status 2 $?
+expect scrape.files_fault "$dir/jobs/b.yml:3:5: input pprof_scrape: scrape_configs[1]: unknown option \"scrape_intervall\"; did you mean \"scrape_interval\"?" "$dir/check"
+expect scrape.files_none "none.yml: there is no such file" "$dir/check"
+printf 'global: { scrape_timout: 1s }\nscrape_config_files: []\n' >"$dir/files.yaml"
+"$decima" check --config-only --plugin-path "$plugins" -c "$dir/files.yaml" >"$dir/check" 2>&1
+expect scrape.global_fault "$dir/files.yaml:1:11: global: unknown option \"scrape_timout\"; did you mean \"scrape_timeout\"?" "$dir/check"
+printf 'scrape_config_files: [ "jobs/a*.yml" ]\n' >"$dir/files.yaml"
+if daemon_start -c "$dir/files.yaml"; then
+	in_file() { ask targets >"$dir/targets" && grep -q "^a .*up.*$one" "$dir/targets"; }
+	wait_for 20 in_file && ok scrape.files || not_ok scrape.files "$(tr '\n' '|' <"$dir/targets")"
+	daemon_stop
+else
+	not_ok scrape.files "$(last_words "$dir/log")"
+fi

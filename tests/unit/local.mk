@@ -637,6 +637,10 @@ tests_unit_test_scrape_delta_SOURCES = tests/unit/test_scrape_delta.c \
 	plugins/input/pprof_scrape/delta.c plugins/input/pprof_scrape/delta.h $(FAILMALLOC)
 tests_unit_test_scrape_delta_LDFLAGS = $(AM_LDFLAGS) $(LDFLAGS_FAILMALLOC)
 tests_unit_test_scrape_delta_LDADD = $(BATCH_LA) $(UNIT_LIBS)
+unit_tests += tests/unit/test_kube_selector
+tests_unit_test_kube_selector_SOURCES = tests/unit/test_kube_selector.c \
+	plugins/input/pprof_scrape/kube_selector.c plugins/input/pprof_scrape/kube_selector.h
+tests_unit_test_kube_selector_LDADD = $(BASE_LA) $(UNIT_LIBS)
 unit_tests += tests/unit/test_scrape_names
 tests_unit_test_scrape_names_SOURCES = tests/unit/test_scrape_names.c \
 	plugins/input/pprof_scrape/names.c plugins/input/pprof_scrape/names.h $(FAILMALLOC)

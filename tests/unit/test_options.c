@@ -828,6 +828,37 @@ static void what_a_check_says_stands_at_its_option(void **state)
 	fini(&f);
 }
 
+/* However many warnings stand before them, errors are told: the last warnings make way. */
+static void errors_come_before_warnings(void **state)
+{
+	struct problems p = { 0 };
+	struct dcm_error err = DCM_ERROR_INIT;
+	struct place at = { .file = "f", .column = 1 };
+
+	(void)state;
+	for (uint32_t i = 0; i < PROBLEMS_MAX + 5; i++) {
+		at.line = i + 1;
+		problems__add(&p, PROBLEM_WARNING, &at, "warning %u", i + 1);
+	}
+	at.line = 100;
+	assert_int_equal(problems__add(&p, PROBLEM_ERROR, &at, "late"), -EINVAL);
+	at.line = 2;
+	problems__add(&p, PROBLEM_ERROR, &at, "early");
+	assert_int_equal(p.n, PROBLEMS_MAX);
+	assert_int_equal(p.n_warnings, PROBLEMS_MAX + 5);
+	assert_int_equal(problems__first(&p, &err), -EINVAL);
+	assert_string_equal(err.text, "f:2:1: early (and 1 more)");
+	assert_string_equal(p.v[p.n - 1].text, "late");
+	assert_string_equal(p.v[p.n - 2].text, "warning 18");
+	for (uint32_t i = 0; i < PROBLEMS_MAX; i++)
+		problems__add(&p, PROBLEM_ERROR, &at, "error %u", i);
+	assert_int_equal(p.n, PROBLEMS_MAX);
+	for (uint32_t i = 0; i < PROBLEMS_MAX; i++)
+		assert_int_equal(p.v[i].severity, PROBLEM_ERROR);
+	assert_int_equal(p.n_errors, PROBLEMS_MAX + 2);
+	problems__fini(&p);
+}
+
 static void memory_may_run_out(void **state)
 {
 	static const char text[] =
@@ -895,6 +926,7 @@ int main(void)
 		cmocka_unit_test(one_of_each_instance_stands_in_no_nested_table),
 		cmocka_unit_test(one_may_stand_for_a_list),
 		cmocka_unit_test(what_a_check_says_stands_at_its_option),
+		cmocka_unit_test(errors_come_before_warnings),
 		cmocka_unit_test(memory_may_run_out),
 	};
 	return cmocka_run_group_tests_name("options", tests, NULL, NULL);

@@ -17,6 +17,7 @@
 #include "core/base/url.h"
 #include "plugins/input/pprof_scrape/job.h"
 #include "plugins/input/pprof_scrape/kube.h"
+#include "plugins/input/pprof_scrape/kube_selector.h"
 
 #define ACCOUNT	 "/var/run/secrets/kubernetes.io/serviceaccount"
 #define SOON_NS	 ((int64_t)100000000)
@@ -142,6 +143,12 @@ static int check_selectors(const struct kube_options *o, struct dcm_error *err)
 			return error__set(err, -EINVAL,
 					  "selectors: role %s looks at no objects of role %s",
 					  roles[o->role], roles[s[i].role]);
+		if (s[i].label && !kube_selector__is_of_labels(s[i].label))
+			return error__set(err, -EINVAL, "selectors: label: \"%s\" is no selector, as \"app=web,tier in (a, b)\"",
+					  s[i].label);
+		if (s[i].field && !kube_selector__is_of_fields(s[i].field))
+			return error__set(err, -EINVAL, "selectors: field: \"%s\" is no selector, as \"status.phase=Running\"",
+					  s[i].field);
 	}
 	return 0;
 }

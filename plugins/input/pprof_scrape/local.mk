@@ -24,6 +24,7 @@ pprof_scrape_pure = \
 	plugins/input/pprof_scrape/kube_page.c plugins/input/pprof_scrape/kube_page.h \
 	plugins/input/pprof_scrape/kube_resources.c \
 	plugins/input/pprof_scrape/kube_roles.c plugins/input/pprof_scrape/kube_watch.c \
+	plugins/input/pprof_scrape/kube_selector.c plugins/input/pprof_scrape/kube_selector.h \
 	plugins/input/pprof_scrape/kubernetes_sd.c \
 	plugins/input/pprof_scrape/labels.c plugins/input/pprof_scrape/labels.h \
 	plugins/input/pprof_scrape/labelset.c plugins/input/pprof_scrape/labelset.h \

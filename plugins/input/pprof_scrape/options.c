@@ -350,8 +350,8 @@ static int check_job(const void *config, struct dcm_error *err)
 	return r < 0 ? r : check_profiles(job, err);
 }
 
-/* What Prometheus scrapes metrics by. */
-static const char *const of_metrics[] = {
+/* What Prometheus scrapes metrics by, and what finds targets there alone. */
+static const char *const ignored[] = {
 	"metrics_path",
 	"honor_labels",
 	"honor_timestamps",
@@ -373,6 +373,33 @@ static const char *const of_metrics[] = {
 	"extra_scrape_metrics",
 	/* Parca's, which has no effect there either */
 	"normalized_addresses",
+	/* discoveries that are not here: the job's others are */
+	"aws_sd_configs",
+	"azure_sd_configs",
+	"digitalocean_sd_configs",
+	"dockerswarm_sd_configs",
+	"ec2_sd_configs",
+	"eureka_sd_configs",
+	"gce_sd_configs",
+	"hetzner_sd_configs",
+	"ionos_sd_configs",
+	"kuma_sd_configs",
+	"lightsail_sd_configs",
+	"linode_sd_configs",
+	"marathon_sd_configs",
+	"nerve_sd_configs",
+	"nomad_sd_configs",
+	"oci_sd_configs",
+	"openstack_sd_configs",
+	"outscale_sd_configs",
+	"ovhcloud_sd_configs",
+	"puppetdb_sd_configs",
+	"scaleway_sd_configs",
+	"serverset_sd_configs",
+	"stackit_sd_configs",
+	"triton_sd_configs",
+	"uyuni_sd_configs",
+	"vultr_sd_configs",
 	NULL,
 };
 
@@ -383,7 +410,7 @@ static const struct dcm_table job_table = {
 	.n_options = sizeof(job_rows) / sizeof(*job_rows),
 	.options = job_rows,
 	.check = check_job,
-	.ignored = of_metrics,
+	.ignored = ignored,
 };
 
 /* ---- the plugin's ---- */

@@ -95,8 +95,8 @@ void scrape_options__inherit(const struct scrape_options *all, struct job_option
 uint64_t job_options__max_bytes(const struct job_options *job);
 
 /* What an interval and a timeout may be, wherever they are said. */
-#define INTERVAL_MIN "1s"
+#define INTERVAL_MIN "100ms"
 #define TIMEOUT_MIN  "1ms"
-#define DURATION_MAX "24h"
+#define DURATION_MAX "31d"
 
 #endif

@@ -16,6 +16,7 @@ import (
 	"os"
 	"strings"
 
+	"github.com/prometheus/common/model"
 	"github.com/prometheus/prometheus/model/labels"
 	"github.com/prometheus/prometheus/model/relabel"
 	"gopkg.in/yaml.v2"
@@ -48,7 +49,7 @@ func read(path string) (config, error) {
 	}
 	for _, j := range c.Jobs {
 		for i, r := range j.Rules {
-			if err := r.Validate(); err != nil {
+			if err := r.Validate(model.UTF8Validation); err != nil {
 				return c, fmt.Errorf("job %s: rule %d: %w", j.Name, i+1, err)
 			}
 		}
