@@ -112,6 +112,30 @@ expect scrape.labels_of_the_group 'test' "$dir/values"
 ask query values instance >"$dir/values"
 expect scrape.instance "$one" "$dir/values"
 
+# Labels of Go's samples: one groups and filters by them.
+ask query stacks "$cpu{job=\"service\"}" --group-by request --focus '^main\.burnOuter$' >"$dir/stacks" 2>&1
+expect scrape.sample_label 'request=/checkout' "$dir/stacks"
+grep -v 'request=/checkout' "$dir/stacks" >"$dir/others" && not_ok scrape.sample_label_of_all "$(head -n 2 "$dir/others" | tr '\n' '|')" || ok scrape.sample_label_of_all
+ask query stacks "memory:alloc_space:bytes:space:bytes:delta{job=\"service\"}" --group-by bytes --focus '^main\.allocate$' >"$dir/stacks" 2>&1
+expect scrape.sample_number 'bytes=10240' "$dir/stacks"
+
+# What our export of a range says is what the endpoint counted in it.
+top_of() { go tool pprof -symbolize=none -sample_index="$1" -focus "$2" -unit "$3" -top "$4" 2>/dev/null | sed -n 's/^Showing nodes accounting for \([0-9.]*\).*/\1/p'; }
+mutex=mutex:contentions:count:contentions:count:delta
+begun=$(date +%s)
+before=$(top_of contentions '^main\.contend' count "http://$one/debug/pprof/mutex")
+curl -s "http://$one/contend" >/dev/null
+counted=$(($(top_of contentions '^main\.contend' count "http://$one/debug/pprof/mutex") - before))
+exported() {
+	ask query pprof "$mutex{job=\"service\"}" --from "$begun" -o "$dir/mutex.pb.gz" >"$dir/err" 2>&1
+	[ "$(top_of contentions '^main\.contend' count "$dir/mutex.pb.gz")" = "$counted" ]
+}
+[ "$counted" -gt 0 ] && wait_for 20 exported && ok scrape.mutex_export || not_ok scrape.mutex_export "$counted there, $(top_of contentions '^main\.contend' count "$dir/mutex.pb.gz") exported: $(head -n 1 "$dir/err")"
+ask query pprof 'goroutine:goroutine:count:goroutine:count{job="service"}' -o "$dir/goroutine.pb.gz" >"$dir/err" 2>&1
+there=$(top_of goroutine '^main\.park$' count "http://$one/debug/pprof/goroutine")
+here=$(top_of goroutine '^main\.park$' count "$dir/goroutine.pb.gz")
+[ "$there" = 50 ] && [ "$here" = 50 ] && ok scrape.goroutine_export || not_ok scrape.goroutine_export "$there there, $here exported"
+
 # ---- how targets go ----
 ask targets >"$dir/targets"
 expect scrape.targets_up 'up' "$dir/targets"
@@ -121,6 +145,48 @@ off() { ask targets >"$dir/targets" && grep 'few' "$dir/targets" | grep 'block' 
 wait_for 20 off && ok scrape.target_without_a_profile || not_ok scrape.target_without_a_profile "$(grep few "$dir/targets")"
 few() { ask query types --from now-5m >/dev/null && [ "$(sum_of 'goroutine:goroutine:count:goroutine:count{job="few"}' '^main\.park$')" = 50 ]; }
 wait_for 20 few && ok scrape.target_with_a_prefix || not_ok scrape.target_with_a_prefix "$(grep few "$dir/targets")"
+# All that is said of a target, of each kind, and that /metrics adds it up.
+cat >"$dir/said.py" <<'PY'
+import json, re, sys, time
+from datetime import datetime
+targets = json.load(open(sys.argv[1]))["endpoints"]
+metrics = dict(re.findall(r'^(decima_\w+)\{instance="pprof_scrape"\} (\S+)$', open(sys.argv[2]).read(), re.M))
+faults = []
+def want(truth, what, e=None):
+    if not truth:
+        faults.append(f"{what}: {json.dumps(e)[:300]}")
+def seconds(t):
+    return datetime.fromisoformat(t.replace("Z", "+00:00")).timestamp()
+for e in targets:
+    up, down = e["health"] == "up", e["health"] == "down"
+    if e["health"] in ("unknown", "dropped"):
+        continue
+    want(abs(seconds(e["last"]) - time.time()) < 120, "last", e)
+    want(seconds(e["next"]) > seconds(e["last"]), "next", e)
+    want(0 < e["duration_ns"] < 60e9 or down, "duration", e)
+    want(e["asked"] >= 1 and (e["failed"] >= 1) >= down, "asked", e)
+    want(bool(e["error"]) == (not up), "error", e)
+    want(e["url"].startswith("http://127.0.0.1:"), "url", e)
+    if up:
+        want(e["bytes"] > 0, "bytes", e)
+    if up and e["profile"] in ("goroutine", "memory"):
+        want(e["samples"] > 0, "samples", e)
+    want(e["interval_ns"] == (2e9 if e["job"] in ("service", "few") else 1e9), "interval", e)
+    want(e["timeout_ns"] == {"service": 4e9, "few": 2e9, "nobody": 1e9, "files": 10e9}[e["job"]], "timeout", e)
+    want(e["labels"]["job"] == e["job"] and e["labels"]["instance"] in e["url"], "labels", e)
+for kind in ("up", "down", "off", "dropped"):
+    n = sum(e["health"] == kind for e in targets)
+    want(float(metrics["decima_scrape_targets_" + kind]) == n, f"{kind}: {n} targets, {metrics['decima_scrape_targets_' + kind]} in /metrics")
+want(float(metrics["decima_scrapes_total"]) >= sum(e["asked"] for e in targets), "scrapes_total")
+failures = sum(float(v) for k, v in metrics.items() if re.fullmatch(r"decima_scrape_failures_\w+_total", k))
+want(failures >= sum(e["failed"] for e in targets) > 0, f"{failures} failures")
+want(float(metrics["decima_scrape_samples_total"]) >= sum(e.get("samples", 0) for e in targets if e["health"] == "up") / 2 > 0, "samples_total")
+want(float(metrics["decima_scrape_bytes_total"]) >= sum(e.get("bytes", 0) for e in targets) > 0, "bytes_total")
+print("\n".join(faults[:3]) or "all is said")
+PY
+# Metrics first, counts later: what is counted between the two would be a difference.
+all_is_said() { get /metrics >"$dir/metrics" && endpoints && python3 "$dir/said.py" "$dir/targets.json" "$dir/metrics" >"$dir/said" 2>&1 && grep -qx 'all is said' "$dir/said"; }
+wait_for 20 all_is_said && ok scrape.all_is_said || not_ok scrape.all_is_said "$(tr '\n' '|' <"$dir/said")"
 get /metrics >"$dir/metrics"
 expect scrape.metric_scrapes 'decima_scrapes_total{instance="pprof_scrape"}' "$dir/metrics"
 expect scrape.metric_down 'decima_scrape_targets_down{instance="pprof_scrape"}' "$dir/metrics"

@@ -12,7 +12,18 @@ chmod 755 "$dir"
 # A free port, for a target has to be written down before the daemon starts.
 port=$(python3 -c 'import socket; s = socket.socket(); s.bind(("127.0.0.1", 0)); print(s.getsockname()[1])')
 url=http://127.0.0.1:$port
-sed "s/127.0.0.1:7070/127.0.0.1:$port/" "$top_srcdir/conf/scraper.yaml" >"$dir/scraper.yaml"
+# The Go service of that file is one here, at another port, where there is Go to build it.
+service='' go_port=6060
+if command -v go >/dev/null && (cd "$top_srcdir/tests/programs/scraped" && GOFLAGS=-mod=mod GOPROXY=off GOTOOLCHAIN=local \
+	GOCACHE=${GOCACHE:-$dir/cache} GOPATH=$dir/gopath go build -o "$dir/scraped" .) >"$dir/err" 2>&1; then
+	"$dir/scraped" >"$dir/service" 2>"$dir/service.err" &
+	service=$!
+	wait_for 20 test -s "$dir/service"
+	go_port=$(sed 's/.*://' "$dir/service")
+elif command -v go >/dev/null; then
+	not_ok selfprofile.service "$(head -n 3 "$dir/err" | tr '\n' '|')"
+fi
+sed "s/127.0.0.1:7070/127.0.0.1:$port/; s/127.0.0.1:6060/127.0.0.1:$go_port/" "$top_srcdir/conf/scraper.yaml" >"$dir/scraper.yaml"
 
 # The daemon as nobody, where there is somebody else to be.
 mkdir "$dir/data" && chmod 777 "$dir/data"
@@ -35,7 +46,7 @@ busy() {
 }
 busy &
 load=$!
-trap 'kill "$load" 2>/dev/null; daemon_stop; rm -rf "$dir"' EXIT
+trap 'kill "$load" $service 2>/dev/null; daemon_stop; rm -rf "$dir"' EXIT
 
 curl -s "$url/debug/pprof/" >"$dir/index"
 expect selfprofile.index "href='profile?debug=1'" "$dir/index"
@@ -84,6 +95,17 @@ live() { at_port query stacks "$cpu{job=\"decima\"}" --focus http_routes__dispat
 wait_for 30 live && ok selfprofile.is_live || not_ok selfprofile.is_live "$(head -n 5 "$dir/live" | tr '\n' '|')"
 at_port query stacks --group-by thread_name "$cpu{job=\"decima\"}" >"$dir/stacks" 2>&1
 expect selfprofile.by_thread 'thread_name=MHD-single' "$dir/stacks"
+
+# ---- a Go service, by conf/scraper.yaml as it is ----
+if [ -n "$service" ]; then
+	for type in memory:alloc_space:bytes:space:bytes:delta memory:inuse_space:bytes:space:bytes goroutine:goroutine:count:goroutine:count \
+		process_cpu:cpu:nanoseconds:cpu:nanoseconds:delta mutex:contentions:count:contentions:count:delta block:delay:nanoseconds:contentions:count:delta; do
+		has_type() { curl -s "http://$(cat "$dir/service")/contend" "http://$(cat "$dir/service")/allocate?n=3" >/dev/null; at_port query stacks "$type{job=\"go\"}" 2>/dev/null | grep -q 'main\.'; }
+		wait_for 40 has_type && ok "selfprofile.go.$type" || not_ok "selfprofile.go.$type" "$(at_port targets | grep '^go ' | tr '\n' '|')"
+	done
+else
+	skip selfprofile.go "go is not installed; apt-get install golang-go"
+fi
 
 # Two at once, and a third behind them.
 began=$(date +%s)

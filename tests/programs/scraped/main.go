@@ -5,18 +5,20 @@
 //	scraped [ADDRESS]
 //
 // Serves net/http/pprof at ADDRESS (127.0.0.1:0), and prints HOST:PORT in a line of its own. main.burnOuter calls
-// main.burnInner all the time, as long as one in two milliseconds; 50 goroutines wait in main.park; all allocations are
+// main.burnInner all the time, as long as one in two milliseconds, with the label request=/checkout; 50 goroutines wait in main.park; all allocations are
 // in the heap profile. GET /allocate?n=N allocates N blocks of 10,000 bytes in main.allocate and forgets them; GET
 // /contend has two goroutines wait for a lock in main.contend. Standard library only.
 package main
 
 import (
+	"context"
 	"fmt"
 	"net"
 	"net/http"
 	"net/http/pprof"
 	"os"
 	"runtime"
+	labels "runtime/pprof"
 	"strconv"
 	"sync"
 	"time"
@@ -92,7 +94,7 @@ func main() {
 	for i := 0; i < 50; i++ {
 		go park(forever)
 	}
-	go burnOuter()
+	go labels.Do(context.Background(), labels.Labels("request", "/checkout"), func(context.Context) { burnOuter() })
 	http.HandleFunc("/allocate", func(w http.ResponseWriter, r *http.Request) {
 		n, _ := strconv.Atoi(r.FormValue("n"))
 		allocate(n)
