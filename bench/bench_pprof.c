@@ -15,6 +15,8 @@
  * the checks of everything, and with the content hashes of all locations and stacks, which are a
  * fifth of the time. The figure for gzip counts the unpacked bytes too, and unpacking is in it.
  *
+ * What was added since the scrape before (difference) is counted in the same bytes, which were read before.
+ *
  *	bench_pprof [TURNS [FILE]]
  *
  * FILE: where the server's profile is left, for other programs to read.
@@ -29,8 +31,10 @@
 #include "core/base/hash.h"
 #include "core/batch/batch.h"
 #include "core/batch/builder.h"
+#include "core/batch/revalue.h"
 #include "core/deflate/deflate.h"
 #include "core/codec/pprof.h"
+#include "plugins/input/pprof_scrape/delta.h"
 #include "tests/unit/random.h"
 
 enum {
@@ -279,6 +283,41 @@ static void pack(const struct forms *f)
 	buf__fini(&out);
 }
 
+/*
+ * What the scraper does with values that count up: the last scrape's are known by stack, all have grown since, and a batch
+ * of the differences is made. The batch was read before.
+ */
+static void difference(const struct forms *f)
+{
+	static struct delta base;
+	static int64_t grown;
+	const struct dcm_profile *p = &f->batch->profiles[0];
+	const size_t n = (size_t)p->n_rows * p->n_types;
+	const uint32_t temporality[] = { DCM_DELTA, DCM_DELTA };
+	int64_t *values = malloc(n * sizeof(*values));
+	struct dcm_batch *got = NULL;
+	struct delta next;
+	bool first, reset;
+
+	if (!values)
+		exit(1);
+	grown++;
+	for (size_t i = 0; i < n; i++)
+		values[i] = f->batch->values[p->value_off + i] + grown;
+	must(delta__apply(&base, f->batch, 0, 3, values, &next, &first, &reset));
+	must(batch__revalued((struct dcm_batch *)(uintptr_t)f->batch,
+			     &(struct dcm_revalue){ .size = sizeof(struct dcm_revalue),
+						    .columns = 3,
+						    .temporality = temporality,
+						    .values = values,
+						    .time_ns = p->time_ns,
+						    .duration_ns = p->duration_ns },
+			     &got, NULL));
+	delta__replace(&base, &next);
+	batch__unref(got);
+	free(values);
+}
+
 /* What is printed together: a piece of work, and what it is compared with. */
 static const struct figure {
 	const char *name;
@@ -289,6 +328,7 @@ static const struct figure {
 	{ "pprof_decode", decode, "copying the bytes", copy },
 	{ "pprof_decode_gzip", decode_gzip, "unpacking them by libdeflate", inflate },
 	{ "pprof_encode_gzip", encode, "packing them by libdeflate, level 1", pack },
+	{ "pprof_difference", difference, "reading it", decode },
 };
 enum { N_FIGURES = sizeof(figures) / sizeof(figures[0]) };
 

@@ -27,6 +27,7 @@ bench_bench_spool_SOURCES = bench/bench_spool.c bench/source.h bench/source_agai
 bench_bench_spool_LDADD = $(PIPELINE_LA) -lm
 
 bench_programs += bench/bench_pprof
+bench_bench_pprof_SOURCES = bench/bench_pprof.c plugins/input/pprof_scrape/delta.c plugins/input/pprof_scrape/delta.h
 bench_bench_pprof_LDADD = $(CODEC_LA)
 
 bench_programs += bench/bench_http
