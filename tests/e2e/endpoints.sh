@@ -8,6 +8,7 @@
 # against what the program is known to hold and to do. What cannot be fetched is skipped, and what is not built fails.
 #
 # takes at most 1200 s
+# runs beside others
 set -u
 . "$top_srcdir/tests/e2e/lib.sh"
 

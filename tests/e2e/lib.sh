@@ -50,7 +50,7 @@ go_fetched() {
 # go_builds NAME FOLDER PROGRAM [PACKAGE]: of what was fetched, into $dir/PROGRAM; what does not build is a failed case. By
 # -trimpath what is compiled once is found again in the next script's folder.
 go_builds() {
-	(cd "$2" && GOPROXY=off timeout 400 go build -trimpath -ldflags=-w -o "$dir/$3" "${4:-.}") >"$dir/err" 2>&1 && return
+	(cd "$2" && GOPROXY=off timeout 900 go build -trimpath -ldflags=-w -o "$dir/$3" "${4:-.}") >"$dir/err" 2>&1 && return
 	not_ok "$1" "it does not build: $({ grep -v '^#' "$dir/err" || echo "400 s were not enough"; } | head -n 1)"
 	return 1
 }
