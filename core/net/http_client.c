@@ -172,7 +172,7 @@ static int perform(CURL *curl, const struct http_call *call, struct http_respons
 	struct curl_slist *headers = NULL;
 	struct sending sending = { .file = call->file };
 	CURLcode code;
-	long status = 0;
+	long status = 0, verdict = 0;
 
 	ret->body.limit = call->max_bytes;
 	curl_easy_setopt(curl, CURLOPT_PROTOCOLS_STR, "http,https");
@@ -206,13 +206,16 @@ static int perform(CURL *curl, const struct http_call *call, struct http_respons
 	curl_easy_setopt(curl, CURLOPT_HTTPHEADER, headers);
 	code = curl_easy_perform(curl);
 	curl_slist_free_all(headers);
-	if (code != CURLE_OK)
+	if (code != CURLE_OK) {
+		curl_easy_getinfo(curl, CURLINFO_SSL_VERIFYRESULT, &verdict);
 		return http_fault__explain(&(struct http_fault){ .url = call->url,
 								 .code = (int)code,
 								 .detail = detail,
 								 .remedy = call->remedy,
-								 .max_bytes = call->max_bytes },
+								 .max_bytes = call->max_bytes,
+								 .verdict = verdict },
 					   err);
+	}
 	curl_easy_getinfo(curl, CURLINFO_RESPONSE_CODE, &status);
 	curl_easy_getinfo(curl, CURLINFO_CONTENT_TYPE, &type);
 	take_headers(curl, ret);

@@ -6,6 +6,7 @@
 
 #include <curl/curl.h>
 #include <errno.h>
+#include <gnutls/x509.h>
 #include <inttypes.h>
 #include <stdbool.h>
 #include <string.h>
@@ -68,9 +69,23 @@ static int broken(const struct http_fault *f, const char *detail, struct dcm_err
 	}
 }
 
+/* What is wrong with a certificate whose authority is known, by the bits that GnuTLS gives; NULL: nothing that is known. */
+static const char *flaw_of(long verdict)
+{
+	const char *library = curl_version_info(CURLVERSION_NOW)->ssl_version;
+
+	if (!library || strncmp(library, "GnuTLS", 6) != 0 || verdict & GNUTLS_CERT_SIGNER_NOT_FOUND)
+		return NULL;
+	if (verdict & GNUTLS_CERT_EXPIRED)
+		return "has expired; renew it there";
+	if (verdict & GNUTLS_CERT_NOT_ACTIVATED)
+		return "is not valid yet; which of the two clocks is wrong?";
+	return verdict & GNUTLS_CERT_REVOKED ? "was revoked; what has become of the server?" : NULL;
+}
+
 static int not_trusted(const struct http_fault *f, const char *detail, struct dcm_error *err)
 {
-	const char *end;
+	const char *end, *flaw;
 
 	/* GnuTLS has no code of its own for files that it cannot use. */
 	switch (strstr(detail, "X.509 key or certificate") ? (int)CURLE_SSL_CERTPROBLEM : f->code) {
@@ -92,12 +107,15 @@ static int not_trusted(const struct http_fault *f, const char *detail, struct dc
 					      "http://HOST:PORT, or ask what "
 					      "stands before it");
 	default:
+		flaw = flaw_of(f->verdict);
+		if (flaw)
+			return error__set(err, -EACCES, "%s: the server's certificate %s", f->url, flaw);
 		/* Which file curl took authorities from is our own matter: it may be a descriptor. */
 		end = strstr(detail, ". CAfile: ");
-		return error__set(
-			err, -EACCES,
-			"%s: the server's certificate is not trusted: %.*s; name its authority",
-			f->url, (int)(end ? (size_t)(end - detail) : strlen(detail)), detail);
+		return error__set(err, -EACCES, "%s: the server's certificate is not trusted: %.*s; %s",
+				  f->url, (int)(end ? (size_t)(end - detail) : strlen(detail)), detail,
+				  strstr(detail, "does not match") ? "is it the right server?"
+								   : "name its authority");
 	}
 }
 

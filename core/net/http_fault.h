@@ -16,6 +16,7 @@ struct http_fault {
 	const char *remedy; /* what to say when nobody listens; NULL: a decima is asked, which may not run */
 	uint64_t max_bytes; /* of the answer */
 	int os_error;	    /* errno of the connection; 0: not known */
+	long verdict;	    /* CURLINFO_SSL_VERIFYRESULT: on a certificate that is not trusted */
 };
 
 /* Returns the negative errno. */

@@ -30,7 +30,10 @@
 /* Of a kept body when the call names no bound; and of bodies that nobody wants. */
 #define BODY_MAX_BYTES	 (UINT64_C(64) << 20)
 #define PASSED_MAX_BYTES (UINT64_C(1) << 20)
-#define CONNECT_MAX_MS	 30000L
+/* Heads of an answer, all together. curl, which finds one among the others, takes the square of their number in time. */
+#define HEAD_MAX_BYTES (256U << 10)
+#define HEAD_MAX_LINES 512U
+#define CONNECT_MAX_MS 30000L
 /* For so long nothing that was sent need be acknowledged, by a host that has moved, or a gateway that has forgotten us. */
 #define UNHEARD_MAX_MS 20000U
 /* A host that has moved is found soon; connections are kept, so that few names are looked up. */
@@ -106,6 +109,12 @@ static size_t see_header(char *data, size_t size, size_t n, void *ctx)
 
 	(void)data;
 	c->last_byte_ns = pool__now();
+	c->n_head_lines++;
+	if (size * n > HEAD_MAX_BYTES - c->n_head_bytes || c->n_head_lines > HEAD_MAX_LINES) {
+		c->stop = STOP_HEAD_TOO_LARGE;
+		return CURL_WRITEFUNC_ERROR;
+	}
+	c->n_head_bytes += (uint32_t)(size * n);
 	return size * n;
 }
 
@@ -352,6 +361,7 @@ static int prepare(struct call *c, struct dcm_error *err)
 	c->detail[0] = '\0';
 	c->kind = BODY_UNKNOWN;
 	c->n_bytes = 0;
+	c->n_head_bytes = c->n_head_lines = 0;
 	buf__reset(&c->body);
 	c->curl = handle_get(c->client->pool);
 	if (!c->curl || set_usual(c) < 0 || add_headers(c) < 0)
@@ -629,9 +639,13 @@ static void explain(struct call *c, CURLcode code)
 		f.code = CURLE_OUT_OF_MEMORY;
 	curl_easy_getinfo(c->curl, CURLINFO_OS_ERRNO, &os_error);
 	f.os_error = (int)os_error;
+	curl_easy_getinfo(c->curl, CURLINFO_SSL_VERIFYRESULT, &f.verdict);
 	if (c->stop == STOP_TOO_LARGE)
 		r = error__set(&err, -EFBIG, "%s: the answer is larger than %" PRIu64 " bytes, unpacked",
 			       c->place.shown, limit_of(c));
+	else if (c->stop == STOP_HEAD_TOO_LARGE)
+		r = error__set(&err, -EFBIG, "%s: the answer has more headers than %u lines or %u bytes",
+			       c->place.shown, HEAD_MAX_LINES, HEAD_MAX_BYTES);
 	else
 		r = http_fault__explain(&f, &err);
 	call__finish(c, r, err.text);

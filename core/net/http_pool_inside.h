@@ -20,7 +20,7 @@
 enum { REDIRECTS_MAX = 10, SPARE_HANDLES = 32 };
 
 /* Why the transfer's callback ended it. */
-enum stop { STOP_NOT, STOP_TOO_LARGE, STOP_TAKE, STOP_NOMEM };
+enum stop { STOP_NOT, STOP_TOO_LARGE, STOP_HEAD_TOO_LARGE, STOP_TAKE, STOP_NOMEM };
 
 /* Which answer's body is at hand. */
 enum body { BODY_UNKNOWN, BODY_KEPT, BODY_TAKEN, BODY_PASSED_OVER };
@@ -48,7 +48,8 @@ struct call {
 	enum stop stop;
 	enum body kind;
 	struct buf body;
-	uint64_t n_bytes; /* unpacked, of this answer */
+	uint64_t n_bytes;		     /* unpacked, of this answer */
+	uint32_t n_head_bytes, n_head_lines; /* of what stands before it and behind it */
 	uint32_t n_redirects;
 	bool uses_token, renewed_token;
 	uint64_t token_version;

@@ -88,7 +88,8 @@ not_found() { wait_for 20 told "$1" "$2" && ! has "$1"; }
 judge() {
 	case $2 in
 	known | unchecked | let_in) wait_for 20 has "$1" ;;
-	another_authority | expired) not_found "$1" "the server's certificate is not trusted" ;;
+	another_authority) not_found "$1" "the server's certificate is not trusted" ;;
+	expired) not_found "$1" "the server's certificate has expired" ;;
 	*) not_found "$1" "the server ended the connection|the connection broke" ;;
 	esac
 }

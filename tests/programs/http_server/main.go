@@ -151,6 +151,32 @@ func endless(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
+// As many lines of headers as n says, of as many bytes as size says; with early, each as an answer of 103 before the answer.
+func headers(w http.ResponseWriter, r *http.Request) {
+	c, _, err := w.(http.Hijacker).Hijack()
+	check(err)
+	defer c.Close()
+	line := "X-Line: " + strings.Repeat("x", number(r, "size", 10)) + "\r\n"
+	early := r.URL.Query().Has("early")
+	if !early {
+		io.WriteString(c, "HTTP/1.1 200 OK\r\nContent-Length: 2\r\n")
+	}
+	for i := 0; i < number(r, "n", 1); i++ {
+		if early {
+			_, err = io.WriteString(c, "HTTP/1.1 103 Early Hints\r\n"+line+"\r\n")
+		} else {
+			_, err = io.WriteString(c, line)
+		}
+		if err != nil {
+			return
+		}
+	}
+	if early {
+		io.WriteString(c, "HTTP/1.1 200 OK\r\nContent-Length: 2\r\n")
+	}
+	io.WriteString(c, "\r\nok")
+}
+
 // Says 1000 bytes and sends 10, or nothing at all.
 func truncated(w http.ResponseWriter, r *http.Request) {
 	c, _, err := w.(http.Hijacker).Hijack()
@@ -224,6 +250,7 @@ func handler() http.Handler {
 	mux.HandleFunc("/hangbody", hangInBody)
 	mux.HandleFunc("/slow", slow)
 	mux.HandleFunc("/endless", endless)
+	mux.HandleFunc("/headers", headers)
 	mux.HandleFunc("/truncated", truncated)
 	mux.HandleFunc("/garbage", truncated)
 	mux.HandleFunc("/nothing", truncated)
