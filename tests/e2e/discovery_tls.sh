@@ -1,6 +1,6 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
-# tests/e2e/discovery_tls.sh - servers of discovery behind TLS: whom we trust, and who lets us in
+# tests/e2e/discovery_tls.sh - servers of discovery behind TLS: whom we trust, who lets us in, and who we are in a pod
 #
 # What they answer is made here, three servers' TLS is real (tests/lib/recorded.py): one with a good certificate, one whose
 # certificate has expired, and one that wants ours. HTTP, Consul, Docker and Kubernetes are asked at each.
@@ -41,6 +41,9 @@ json.dump([
     asked("/v1.41/containers/json", [container]), asked("/v1.41/networks", [{"Id": "x", "Name": "b"}]),
     asked("/api/v1/nodes?limit=500", {"metadata": {"resourceVersion": "1"}, "items": [node]}),
     asked("/api/v1/nodes?watch=1&allowWatchBookmarks=true&timeoutSeconds=480&resourceVersion=1", []),
+    asked("/api/v1/namespaces/shop/pods?limit=500", {"metadata": {"resourceVersion": "1"}, "items": [
+        {"metadata": {"name": "p", "namespace": "shop"}, "status": {"podIP": "10.0.0.1", "phase": "Running"}, "spec": {"containers": [{"name": "c"}]}}]}),
+    asked("/api/v1/namespaces/shop/pods?watch=1&allowWatchBookmarks=true&timeoutSeconds=480&resourceVersion=1", []),
 ], open(sys.argv[1] + "/record.json", "w"))
 END
 # serve NAME [CA]
@@ -64,7 +67,7 @@ nobody closed tls/ca.pem -
 stranger closed tls/ca.pem other/stranger
 END
 python3 - "$dir" >"$dir/jobs.json" <<'END'
-import json, sys
+import base64, json, sys
 d, jobs = sys.argv[1], {}
 for line in open(d + "/cases"):
     name, server, ca, client = line.split()
@@ -76,6 +79,19 @@ for line in open(d + "/cases"):
                          "consul": {"server": at, "scheme": "https", "datacenter": "d", "services": ["s"], "refresh_interval": "1s"},
                          "kubernetes": {"role": "node", "api_server": "https://" + at}}.items():
         jobs["%s_%s" % (kind, name)] = {kind + "_sd_configs": [dict(config, tls_config=tls)]}
+# kubeconfigs: who we are in files, in the file itself, and at a server that is called otherwise.
+def text(path):
+    return base64.b64encode(open(d + "/" + path, "rb").read()).decode()
+by_files = {"client-certificate": "tls/scraper.pem", "client-key": d + "/tls/scraper.key"}
+by_data = {"client-certificate-data": text("tls/scraper.pem"), "client-key-data": text("tls/scraper.key")}
+at = open(d + "/closed.at").read().strip()
+for name, user, cluster in (("files", by_files, {"certificate-authority": "tls/ca.pem"}), ("data", by_data, {"certificate-authority-data": text("tls/ca.pem")}),
+                            ("called", by_files, {"certificate-authority": "tls/ca.pem", "tls-server-name": "localhost"}),
+                            ("miscalled", by_files, {"certificate-authority": "tls/ca.pem", "tls-server-name": "elsewhere"}), ("no_one", {}, {"certificate-authority": "tls/ca.pem"})):
+    config = {"clusters": [{"name": "c", "cluster": dict(cluster, server="https://" + at)}], "users": [{"name": "u", "user": user}],
+              "contexts": [{"name": "x", "context": {"cluster": "c", "user": "u"}}], "current-context": "x"}
+    json.dump(config, open("%s/%s.kubeconfig" % (d, name), "w"))
+    jobs["kubeconfig_" + name] = {"kubernetes_sd_configs": [{"role": "node", "kubeconfig_file": "%s/%s.kubeconfig" % (d, name)}]}
 json.dump(jobs, sys.stdout)
 END
 python3 "$top_srcdir/tests/lib/discovery.py" ours "$dir/jobs.json" >"$dir/jobs.yml"
@@ -99,3 +115,49 @@ while read -r name _; do
 		if judge "$job" "$name"; then ok "discovery_tls.$job"; else not_ok "discovery_tls.$job" "$(grep "job $job:" "$dir/log" | tail -n 1)"; fi
 	done
 done <"$dir/cases"
+for name in files data called; do
+	wait_for 20 has "kubeconfig_$name" && ok "discovery_tls.kubeconfig_$name" || not_ok "discovery_tls.kubeconfig_$name" "$(grep "job kubeconfig_$name:" "$dir/log" | tail -n 1)"
+done
+not_found kubeconfig_miscalled 'is it the right server' && ok discovery_tls.kubeconfig_miscalled || not_ok discovery_tls.kubeconfig_miscalled "$(grep miscalled "$dir/log" | tail -n 1)"
+not_found kubeconfig_no_one 'the server ended the connection|the connection broke' && ok discovery_tls.kubeconfig_no_one || not_ok discovery_tls.kubeconfig_no_one "$(grep no_one "$dir/log" | tail -n 1)"
+
+
+daemon_stop
+expect_status discovery_tls.stops 0 "$daemon_status"
+
+# ---- in a pod: what stands where a service account's files are, of which the token is read again ----
+mkdir "$dir/account"
+cp "$dir/tls/ca.pem" "$dir/account/ca.crt"
+printf shop >"$dir/account/namespace"
+printf 'yesterday' >"$dir/account/token"
+python3 "$top_srcdir/tests/lib/recorded.py" replay "$dir/record.json" "$dir/good.serving" today >"$dir/pod.at" 2>"$dir/pod.log" &
+servers="$servers $!"
+wait_for 20 test -s "$dir/pod.at"
+printf '#!/bin/sh\nexec unshare -m sh -c '"'"'mount -t tmpfs none /run && mkdir -p /run/secrets/kubernetes.io/serviceaccount &&
+	mount --bind %s /run/secrets/kubernetes.io/serviceaccount && exec "$@"'"'"' sh "%s" "$@"\n' "$dir/account" "$decima" >"$dir/in_pod"
+chmod 755 "$dir/in_pod"
+cat >"$dir/pod.yml" <<'YAML'
+scrape_configs:
+  - { job_name: pod, kubernetes_sd_configs: [ { role: pod, namespaces: { own_namespace: true } } ] }
+  - { job_name: node, kubernetes_sd_configs: [ { role: node } ] }
+YAML
+if "$dir/in_pod" --version >"$dir/err" 2>&1; then
+	outside=$decima decima=$dir/in_pod
+	KUBERNETES_SERVICE_HOST=127.0.0.1 KUBERNETES_SERVICE_PORT=$(sed 's/.*://' "$dir/pod.at")
+	export KUBERNETES_SERVICE_HOST KUBERNETES_SERVICE_PORT
+	daemon_begin discovery_tls.pod_starts -c "$dir/pod.yml"
+	decima=$outside
+	not_found node 401 && ok discovery_tls.pod_of_yesterday || not_ok discovery_tls.pod_of_yesterday "$(grep 'job node' "$dir/log" | tail -n 1)"
+	printf 'today' >"$dir/account/token.new" && mv "$dir/account/token.new" "$dir/account/token"
+	wait_for 60 has node && ok discovery_tls.pod_token_is_read_again || not_ok discovery_tls.pod_token_is_read_again "$(grep 'job node' "$dir/log" | tail -n 1)"
+	wait_for 60 has pod && ok discovery_tls.pod_own_namespace || not_ok discovery_tls.pod_own_namespace "$(grep 'job pod' "$dir/log" | tail -n 1)"
+	if grep -q 'today\|yesterday' "$dir/log"; then not_ok discovery_tls.pod_masks "the log has the token"; else ok discovery_tls.pod_masks; fi
+	daemon_stop
+else
+	skip discovery_tls.pod "no mount namespace is to be had: $(head -n 1 "$dir/err")"
+fi
+# Where no pod is, that is said.
+unset KUBERNETES_SERVICE_HOST KUBERNETES_SERVICE_PORT
+daemon_start -c "$dir/pod.yml"
+grep -q 'this is no pod' "$dir/log" && ok discovery_tls.no_pod || not_ok discovery_tls.no_pod "$(last_words "$dir/log")"
+daemon_stop

@@ -111,5 +111,28 @@ names_counted() { awk '/^decima_scrape_names_total/ { n = $2 } END { exit !(n >=
 names_counted && ok scrape_names.counted || not_ok scrape_names.counted "$(grep scrape_name "$dir/metrics" | tr '\n' '|')"
 failures_counted() { awk '/^decima_scrape_name_failures_total/ { n = $2 } END { exit !(n >= 3) }' "$dir/metrics"; }
 failures_counted && ok scrape_names.failures_counted || not_ok scrape_names.failures_counted "$(grep scrape_name "$dir/metrics" | tr '\n' '|')"
+
+# ---- with a build id: from debuginfo that comes later, whoever was scraped ----
+if command -v cc >/dev/null && command -v readelf >/dev/null; then
+	printf 'int only_here(int x) { return x * 3; }\nint main(int n, char **v) { (void)v; return only_here(n); }\n' >"$dir/program.c"
+	cc -g -O0 -no-pie -Wl,--build-id -o "$dir/whole" "$dir/program.c"
+	id=$(readelf -n "$dir/whole" | sed -n 's/.*Build ID: //p')
+	address=$(readelf -sW "$dir/whole" | awk '$8 == "only_here" { print $2 }')
+	mkdir "$dir/www"
+	python3 "$top_srcdir/tests/programs/address_profile.py" "$address" "$id" >"$dir/www/heap"
+	python3 -u -m http.server --bind 127.0.0.1 --directory "$dir/www" 0 >"$dir/www.out" 2>"$dir/www.log" &
+	programs="$programs $!"
+	serving() { grep -q 'port [0-9]' "$dir/www.out"; }
+	wait_for 20 serving
+	printf 'scrape_configs:\n%s\n' "$(job by_id "127.0.0.1:$(sed -n 's/.* port \([0-9]*\) .*/\1/p' "$dir/www.out")" | sed 's#/pprof/heap#/heap#')" >"$dir/scrape.yaml"
+	curl -sf -X POST --unix-socket "$dir/sock" http://localhost/-/reload >"$dir/said" || not_ok scrape_names.by_id_reload "$(head -c 300 "$dir/said")"
+	by_id() { ask query stacks 'memory:samples:count::{job="by_id"}' --from now-10m 2>&1 | grep -qF "$1"; }
+	wait_for 30 by_id 'program+0x' && ok scrape_names.by_id_without || not_ok scrape_names.by_id_without "$(ask query types | tr '\n' '|')"
+	ask debuginfo upload "$dir/whole" >"$dir/said" 2>&1
+	expect_status scrape_names.by_id_upload 0 $?
+	wait_for 30 by_id only_here && ok scrape_names.by_id || not_ok scrape_names.by_id "$(ask query stacks 'memory:samples:count::{job="by_id"}' --from now-10m 2>&1 | head -n 2 | tr '\n' '|')"
+else
+	skip scrape_names.by_id "cc and readelf are not installed"
+fi
 daemon_stop
 expect_status scrape_names.stops 0 "$daemon_status"
