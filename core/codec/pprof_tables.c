@@ -456,12 +456,13 @@ static int read_location_fields(struct pprof_input *in, struct pprof_place at, u
 }
 
 /* A line of what the caller knows of an address, if anything. */
-static int name_location(struct pprof_input *in, struct locations *group, struct location *to)
+static int name_location(struct pprof_input *in, struct locations *group, struct location *to,
+			 uint64_t address)
 {
 	struct dcm_str name, system_name;
 	struct dcm_line line = { 0 };
 
-	if (!in->o->name_of(in->o->name_ctx, to->made.address, &name, &system_name))
+	if (!in->o->name_of(in->o->name_ctx, address, &name, &system_name))
 		return 0;
 	line.function = builder__function(
 		in->b, &(struct dcm_function){ .name = builder__string(in->b, name),
@@ -483,19 +484,23 @@ static int read_location(struct pprof_input *in, size_t i, struct locations *gro
 		return r;
 	to->id = v[1];
 	l->address = v[3];
-	if (l->address && !to->n_lines && in->o->name_of && (r = name_location(in, group, to)) < 0)
-		return r;
+	bool is_in_process = l->address != 0;
 	if (v[2]) {
 		uint32_t m = pprof_ids__find(&in->mapping_ids, v[2]);
 		if (m == DCM_NONE)
 			return pprof_input__fault(in, at, "mapping id %llu does not exist",
 						  (unsigned long long)v[2]);
 		place_location(in, &in->in_mappings[m], l);
+		is_in_process &= in->in_mappings[m].addresses != PPROF_IN_ELF &&
+				 l->kind != DCM_FRAME_KERNEL;
 	} else if (l->address) {
 		l->addr_kind = DCM_ADDR_RUNTIME;
 	} else if (to->n_lines == 1 && to->is_note) {
 		l->kind = DCM_FRAME_NOTE;
 	}
+	if (is_in_process && !to->n_lines && in->o->name_of &&
+	    (r = name_location(in, group, to, v[3])) < 0)
+		return r;
 	to->hash = builder__fetch_location(in->b, l, lines_of(group, to), to->n_lines);
 	return 0;
 }

@@ -17,14 +17,14 @@
 #include "core/base/vec.h"
 #include "core/config/suggest.h"
 
-#define FILES_MAX 1024 /* that scrape_config_files may name */
+#define FILES_MAX 1024 /* that one pattern of scrape_config_files may name */
 
 struct translation {
 	struct tree *tree;
 	struct problems *problems;
 	struct node *root;	 /* the new one */
 	struct node *scraper;	 /* inputs.pprof_scrape of it */
-	VEC(struct node *) jobs; /* of this file, then of those that it names */
+	VEC(struct node *) jobs; /* of this file, and of those that it names */
 	bool no_memory;
 };
 
@@ -189,6 +189,13 @@ static bool path_of(const struct node *pattern, char ret[static PATH_MAX])
 	return n > 0 && n < PATH_MAX;
 }
 
+/* What is not there matches nothing; what cannot be read is a fault. */
+static int is_fault(const char *path, int error)
+{
+	(void)path;
+	return error != ENOENT && error != ENOTDIR;
+}
+
 static void take_pattern(struct translation *t, const struct node *pattern)
 {
 	glob_t found = { 0 };
@@ -208,7 +215,7 @@ static void take_pattern(struct translation *t, const struct node *pattern)
 			      pattern->text.p);
 		return;
 	}
-	r = glob(path, 0, NULL, &found);
+	r = glob(path, 0, is_fault, &found);
 	if (r == GLOB_NOSPACE)
 		t->no_memory = true;
 	else if (r && r != GLOB_NOMATCH)

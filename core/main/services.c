@@ -129,7 +129,7 @@ static int decode_as(void *ctx, const struct dcm_decode *how, const uint8_t *dat
 	};
 	struct decode_notes notes = { 0 };
 	struct decode_measure m;
-	struct names_of names = { .how = how };
+	struct names_of names;
 	int r;
 
 	if (DCM_HAS(how, sessions) && how->sessions && sessions__is_message(data, n))
@@ -144,6 +144,7 @@ static int decode_as(void *ctx, const struct dcm_decode *how, const uint8_t *dat
 		o.measure = how->measure.n ? &m : NULL;
 	}
 	if (DCM_HAS(how, name_ctx) && how->name_of) {
+		names.how = how;
 		o.name_of = name_of;
 		o.name_ctx = &names;
 	}

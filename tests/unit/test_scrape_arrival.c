@@ -201,7 +201,8 @@ static void test_no_room(void **state)
 	assert_int_equal(take(&f, heap(5), "", 0), 0);
 	expect_went(&f, "inuse_objects/gauge=1 inuse_space/gauge=100 t=0 d=0\n");
 	f.emits = -ENOBUFS;
-	expect_refused(&f, take(&f, heap(8), "", 10), -ENOMEM, "no room for them (queue_full)");
+	expect_refused(&f, take(&f, heap(8), "", 10), -ENOMEM,
+		       "no room for its samples (queue_full): what was added counts with the next");
 	f.emits = 0;
 	assert_int_equal(take(&f, heap(9), "", 20), 0);
 	expect_went(&f, "alloc_objects/delta=4 alloc_space/delta=400 inuse_objects/gauge=1 "

@@ -196,6 +196,8 @@ static void another_jobs_targets_go_on(void **state)
 {
 	struct source old_source = { 0 }, source = { 0 };
 	struct fixture f;
+	static const struct discovery_kind kind = { .name = "slow_sd" };
+	struct discovery slow = { .kind = &kind };
 	struct job *old, *new = NULL;
 	struct dcm_error err = DCM_ERROR_INIT;
 	int64_t at;
@@ -207,9 +209,11 @@ static void another_jobs_targets_go_on(void **state)
 	assert_int_equal(sync__run(old), 0);
 	old->targets.v[1]->n_asked = 7;
 	old->targets.v[1]->delta_real_ns = 8;
+	old->targets.v[1]->names_itself = true;
+	old->targets.v[1]->unasked_names = 9;
 	at = old->targets.v[1]->timer.at_mono_ns;
 	assert_int_equal(job__new(&f.config, &new, &err), 0);
-	f.job = new;
+	f.job = slow.job = new;
 	/* Before it is live, what is found waits. */
 	assert_int_equal(find(&f, &source, "b:1 c:1"), 0);
 	assert_int_equal(new->sync.place, 0);
@@ -224,8 +228,20 @@ static void another_jobs_targets_go_on(void **state)
 	job__free(old);
 	/* Not at once, for discoveries find one after the other. */
 	assert_true(new->sync.at_mono_ns - f.host->mono_ns(f.host) > 4000000000);
+	/* One that has not looked yet may still find it. */
+	assert_true(vec__push(&new->discoveries, &slow));
 	assert_int_equal(sync__run(new), 0);
+	assert_string_equal(targets(&f), "b:1 c:1 a:1");
+	loop__cancel(f.loop, &new->sync);
+	discovery__failed(&slow, "no answer");
+	assert_int_equal(new->sync.place, 0);
+	discovery__well(&slow);
+	assert_true(new->sync.place > 0);
+	assert_int_equal(sync__run(new), 0);
+	new->discoveries.n = 0;
 	assert_string_equal(targets(&f), "b:1 c:1");
+	assert_true(new->targets.v[0]->names_itself);
+	assert_int_equal(new->targets.v[0]->unasked_names, 9);
 	assert_int_equal(new->targets.v[0]->n_asked, 7);
 	assert_int_equal(new->targets.v[0]->delta_real_ns, 8);
 	assert_int_equal(new->targets.v[0]->timer.at_mono_ns, at);

@@ -127,6 +127,11 @@ static int subtract(struct target *t, const struct dcm_batch *b, uint32_t counti
 	const struct delta *before = t->names_itself == c->is_named ? &t->delta : &nothing;
 	int r = delta__apply(before, b, 0, counting, c->values, &c->next, ret_is_first, &c->is_reset);
 
+	/*
+	 * Where names tell stacks apart, one that has another name looks as if the program had begun anew: that all since
+	 * its start came to pass in this interval would be worse than to leave the interval out.
+	 */
+	*ret_is_first |= c->is_named && c->is_reset;
 	c->has_next = r == 0;
 	return r;
 }
@@ -156,8 +161,6 @@ static void settle(struct target *t, struct change *c)
 {
 	struct meters *m = t->job->meters;
 
-	if (t->plan->is_delta)
-		t->delta_real_ns = t->asked_real_ns;
 	if (!c->has_next)
 		return;
 	m->n_delta_bytes += delta__bytes(&c->next) - delta__bytes(&t->delta);
@@ -211,8 +214,11 @@ static int make_change(struct target *t, const struct dcm_batch *b, struct chang
 
 /* ---- on its way ---- */
 
-/* 0; else the rows are lost, and counted: what was added comes again with the next, for the base stays. */
-static int emit(struct target *t, struct dcm_batch *batch, struct dcm_error *err)
+/*
+ * 0; else the rows are lost, and counted; not those of a difference, for its base stays: what was added comes with the
+ * next one.
+ */
+static int emit(struct target *t, struct dcm_batch *batch, const struct change *c, struct dcm_error *err)
 {
 	const struct dcm_host *host = t->job->host;
 	uint64_t n_rows = 0;
@@ -229,6 +235,9 @@ static int emit(struct target *t, struct dcm_batch *batch, struct dcm_error *err
 		return 0;
 	}
 	why = r == -ESHUTDOWN ? "shutdown" : r == -ENOMEM ? "no_memory" : "queue_full";
+	if (c->has_next && r != -ESHUTDOWN)
+		return error__set(err, -ENOMEM, "there was no room for its samples (%s): what was added counts with the next",
+				  why);
 	host->drop(host, why, n_rows);
 	return error__set(err, -ENOMEM, "its samples are lost, there was no room for them (%s)", why);
 }
@@ -250,13 +259,16 @@ static int change_and_emit(const struct arrival *a, struct dcm_batch *batch, str
 	int r = make_change(t, batch, &c, err);
 
 	if (r == 0 && !c.is_needed) {
-		r = emit(t, batch, err);
+		r = emit(t, batch, &c, err);
 	} else if (r == 0 && c.to.columns) {
 		r = host->revalued(host, batch, &c.to, &changed, err);
 		if (r == 0)
-			r = emit(t, changed, err);
+			r = emit(t, changed, &c, err);
 		host->batch_unref(changed);
 	}
+	/* What it says the next time is of the time since now, whatever became of this. */
+	if (t->plan->is_delta)
+		t->delta_real_ns = t->asked_real_ns;
 	if (r == 0) {
 		settle(t, &c);
 		t->names_itself = c.is_named;

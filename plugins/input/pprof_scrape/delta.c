@@ -205,13 +205,29 @@ static int64_t *copy_values(const struct delta *t)
 	return copy;
 }
 
+/* Sample types of columns, as a number. */
+static uint64_t meaning_of(const struct dcm_batch *b, const struct dcm_profile *p, uint32_t columns)
+{
+	uint64_t h = 0;
+
+	for (uint32_t c = 0; c < p->n_types; c++) {
+		const struct dcm_type *t = &b->types[p->type_off + c];
+		struct dcm_str type = b->strings[t->sample_type], unit = b->strings[t->sample_unit];
+
+		if (columns >> c & 1)
+			h = hash__bytes(unit.p, unit.n, hash__bytes(type.p, type.n, h + 1));
+	}
+	return h;
+}
+
 int delta__apply(const struct delta *d, const struct dcm_batch *b, uint32_t profile, uint32_t columns,
 		 int64_t *values, struct delta *ret_next, bool *ret_is_first, bool *ret_is_reset)
 {
 	const struct dcm_profile *p = &b->profiles[profile];
 	uint32_t n_columns = (uint32_t)__builtin_popcount(columns);
-	/* Other columns than before are another program's. */
-	bool first = !d->has_base, other = d->has_base && d->n_columns != n_columns;
+	uint64_t meaning = meaning_of(b, p, columns);
+	/* Of columns that mean something else nothing was there before. */
+	bool first = !d->has_base || d->meaning != meaning;
 	struct sight s = { .hashes = hash_rows(b, p),
 			   .at = mem__zalloc((size_t)p->n_rows + 1, sizeof(*s.at)) };
 	struct delta now = { 0 };
@@ -229,7 +245,8 @@ int delta__apply(const struct delta *d, const struct dcm_batch *b, uint32_t prof
 		delta__fini(&now);
 		return -ENOMEM;
 	}
-	reset = !first && (other || has_decreased(d, &now, &s));
+	now.meaning = meaning;
+	reset = !first && has_decreased(d, &now, &s);
 	write_differences(first || reset ? NULL : d, &now, &s, p, columns, !first, values);
 	sight_fini(&s);
 	*ret_next = now;

@@ -19,7 +19,8 @@ struct delta {
 	uint64_t *slots; /* [cap]: a hash, 0 for none */
 	int64_t *values; /* [cap * n_columns] */
 	uint32_t cap, n, n_columns;
-	bool has_base; /* a scrape came before */
+	uint64_t meaning; /* of the columns */
+	bool has_base;	  /* a scrape came before */
 };
 
 void delta__fini(struct delta *d); /* zeroed: nothing came yet */

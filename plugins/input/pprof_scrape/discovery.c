@@ -33,6 +33,7 @@ void discovery__well(struct discovery *d)
 	d->looked_real_ns = host->real_ns(host);
 	pthread_mutex_unlock(&d->job->lock);
 	host->metric_add(d->job->meters->looks, 1);
+	job__looked(d->job);
 	if (had_failed)
 		host->log(host, DCM_LOG_INFO, "job %s: %s: goes well again",
 			  d->job->options->job_name, d->kind->name);

@@ -31,7 +31,7 @@ struct discovery_kind {
 	const char *name; /* in sentences and figures: "file_sd" */
 	/* Sets state, and begins to look: it may ask, but waits for nothing. 0, -EINVAL, -ENOMEM. */
 	int (*start)(struct discovery *d, struct dcm_error *err);
-	/* Also after a start that failed, and when the loop has ended. Gives up its sources. */
+	/* On the loop's thread, or when the loop has ended; also after a start that failed. Gives up its sources. */
 	void (*stop)(struct discovery *d);
 };
 

@@ -4,7 +4,8 @@
  *
  * Files are read at the start, when something in their directory changes (inotify), and at the
  * interval besides, as on file systems that tell nothing. A file that cannot be read, or says what
- * cannot be, leaves the targets that it had before; one that has gone takes them along.
+ * cannot be, leaves the targets that it had before; one that has gone takes them along. A directory that is not there leaves
+ * them, too: another takes its place in a moment, as a rule.
  * Directories are watched, not files: editors and kubelets put another file in the place of the old
  * one. Each look watches them anew, as another directory may be in the place of the old one, too; one
  * that is not there is looked for every second. Changes come in bursts, so that a look waits a moment after the first.
@@ -100,7 +101,9 @@ struct file_sd {
 	struct discovery *d;
 	struct job *job;
 	const struct file_sd_options *options;
-	bool has_failed; /* in the look that is under way */
+	bool has_failed;     /* in the look that is under way */
+	uint32_t n_missing;  /* directories that were not there at the last one */
+	int64_t due_mono_ns; /* the next one, whatever comes meanwhile */
 	int inotify;
 	struct loop_timer look;
 	VEC(struct known *) files;
@@ -232,27 +235,58 @@ static void forget_unseen(struct file_sd *f)
 		}
 }
 
+static void look(void *ctx);
+
+/* Only whether a directory has come is looked at each second, not what is in the others. */
+static void look_for_missing(void *ctx)
+{
+	struct file_sd *f = ctx;
+	const char *const *patterns = f->options->files.items;
+	const int64_t now = f->job->host->mono_ns(f->job->host);
+	uint32_t n = 0;
+
+	for (uint32_t i = 0; i < f->options->files.n; i++)
+		n += watch(f, patterns[i]) == -ENOENT;
+	if (n < f->n_missing || now >= f->due_mono_ns) {
+		look(f);
+		return;
+	}
+	f->look.fn = look_for_missing;
+	loop__set(f->job->loop, &f->look, now + MISSING_NS);
+}
+
+static void set_next(struct file_sd *f, int64_t now)
+{
+	int64_t at = f->due_mono_ns;
+
+	f->look.fn = f->n_missing ? look_for_missing : look;
+	if (f->n_missing && at > now + MISSING_NS)
+		at = now + MISSING_NS;
+	loop__set(f->job->loop, &f->look, at);
+}
+
 static void look(void *ctx)
 {
 	struct file_sd *f = ctx;
 	const char *const *patterns = f->options->files.items;
-	int64_t next = f->options->refresh_interval_ns;
+	const int64_t now = f->job->host->mono_ns(f->job->host);
 	bool is_known = true;
 
 	f->has_failed = false;
+	f->n_missing = 0;
 	for (size_t i = 0; i < f->files.n; i++)
 		f->files.v[i]->is_seen = false;
 	for (uint32_t i = 0; i < f->options->files.n; i++) {
 		/* Before it is read: what changes in the meantime is told. */
-		if (watch(f, patterns[i]) == -ENOENT)
-			next = MISSING_NS;
+		f->n_missing += watch(f, patterns[i]) == -ENOENT;
 		is_known &= see_pattern(f, patterns[i]);
 	}
 	if (is_known)
 		forget_unseen(f);
 	if (!f->has_failed)
 		discovery__well(f->d);
-	loop__set(f->job->loop, &f->look, f->job->host->mono_ns(f->job->host) + next);
+	f->due_mono_ns = now + f->options->refresh_interval_ns;
+	set_next(f, now);
 }
 
 /* What changed does not matter: all is looked at, once it has been quiet for a moment. */
@@ -264,6 +298,7 @@ static void changed(void *ctx)
 
 	while (read(f->inotify, events, sizeof(events)) > 0)
 		;
+	f->look.fn = look;
 	if (!f->look.place || f->look.at_mono_ns > soon)
 		loop__set(f->job->loop, &f->look, soon);
 }

@@ -61,6 +61,8 @@ static void sync(void *ctx)
 	int r = sync__run(j);
 
 	j->synced_mono_ns = j->host->mono_ns(j->host);
+	if (r == 0 && !job__keeps_adopted(j))
+		j->adopted_mono_ns = 0;
 	if (r == 0)
 		return;
 	j->host->log(j->host, DCM_LOG_ERROR, "job %s: out of memory: its targets stay as they were",
@@ -212,12 +214,28 @@ void job__go_live(struct job *j, struct job *old)
 		if (!adopt(j, old->targets.v[i]))
 			job__stop_target(old->targets.v[i]);
 	j->is_live = true;
-	if (old) {
-		old->targets.n = 0;
-		/* Discoveries find one after the other: what they have not come to yet must not end. */
-		j->synced_mono_ns = j->host->mono_ns(j->host);
+	if (!old) {
+		if (j->sources.next != &j->sources || j->discoveries.n == 0)
+			sync_soon(j);
+		return;
 	}
-	if (j->sources.next != &j->sources || j->discoveries.n == 0)
+	old->targets.n = 0;
+	/* Discoveries find one after the other. Reloads that follow each other do not put it off without end. */
+	j->adopted_mono_ns = old->adopted_mono_ns ? old->adopted_mono_ns : j->host->mono_ns(j->host);
+	loop__set(j->loop, &j->sync, j->adopted_mono_ns + SYNC_NS);
+}
+
+bool job__keeps_adopted(const struct job *j)
+{
+	for (size_t i = 0; j->adopted_mono_ns && i < j->discoveries.n; i++)
+		if (!j->discoveries.v[i]->looked_real_ns)
+			return true;
+	return false;
+}
+
+void job__looked(struct job *j)
+{
+	if (j->adopted_mono_ns && !job__keeps_adopted(j))
 		sync_soon(j);
 }
 

@@ -44,6 +44,7 @@ struct job {
 	uint32_t n_calls; /* of it, that are not answered yet */
 
 	bool is_live; /* targets are made of what was found; before, it is only gathered */
+	int64_t adopted_mono_ns; /* when it got another job's targets, some of which it may still have; 0: it has none */
 	VEC(struct discovery *) discoveries;
 	struct source sources;	/* a ring of those that have something, from here on */
 	struct loop_timer sync; /* set while something has changed that targets do not show yet */
@@ -79,8 +80,9 @@ DEFINE_CLEANUP(struct job *, job__free);
 /* Begins to look for targets. 0, -EINVAL, -ENOMEM. */
 int job__start(struct job *j, struct dcm_error *err);
 /*
- * Begins to ask what was found. Of a job that it replaces (NULL: of none) it has the targets until it has found its own:
- * those that are the same go on with what they counted and with what is under way.
+ * Begins to ask what was found. Of a job that it replaces (NULL: of none) it has the targets for five seconds, and until
+ * each of its discoveries has had a look that went well: those that are found again go on, with what they counted and with
+ * what is under way.
  */
 void job__go_live(struct job *j, struct job *old);
 /* Looks for nothing any more, stops the targets that it still has, and has no use for its options. */
@@ -90,6 +92,10 @@ void job__retire(struct job *j);
 int job__found(struct job *j, struct source *s, struct groups *found);
 void job__lost(struct job *j, struct source *s);
 
+/* For discovery.c: a look went well. */
+void job__looked(struct job *j);
+/* For sync.h: does it still keep targets of another job that it has not found? */
+bool job__keeps_adopted(const struct job *j);
 /* For sync.h: what the targets of a plan are made of; a target that nobody asks any more goes. */
 struct target_source job__source_of(struct job *j, uint32_t plan);
 void job__stop_target(struct target *t);

@@ -17,6 +17,8 @@ void names__fini(struct names *n)
 	*n = (struct names){ 0 };
 }
 
+#define NAME_MAX_BYTES (64U << 10) /* nothing that is longer is a name */
+
 static int by_value(const void *a, const void *b)
 {
 	uint64_t x = *(const uint64_t *)a, y = *(const uint64_t *)b;
@@ -43,7 +45,8 @@ struct dcm_str names__of(void *ctx, uint64_t address)
 		said = find(n, address);
 		return said ? *said : STR("");
 	}
-	n->no_memory |= n->addresses.n < NAMES_MAX && !vec__push(&n->addresses, address);
+	n->is_beyond |= n->addresses.n == NAMES_MAX;
+	n->no_memory |= !n->is_beyond && !vec__push(&n->addresses, address);
 	return STR("");
 }
 
@@ -124,7 +127,8 @@ static bool split(struct dcm_str line, uint64_t *ret_address, struct dcm_str *re
 /* What addr2line, which many a program asks for it, says of what it does not know; or the address again. */
 static bool is_name(struct dcm_str name)
 {
-	return name.n && !str__starts(name, STR("??")) && !str__starts(name, STR("0x"));
+	return name.n && name.n <= NAME_MAX_BYTES && !str__starts(name, STR("??")) &&
+	       !str__starts(name, STR("0x"));
 }
 
 int64_t names__answer(struct names *n, struct dcm_str answer)

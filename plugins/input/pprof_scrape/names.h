@@ -7,8 +7,7 @@
  * "0x401136 main" (gperftools, docs/pprof_remote_servers.html; as `pprof` asks it). Addresses are
  * those of one process, so answers are of no use for the next scrape.
  *
- * What is found here is as strangers said it: names are text without meaning, of whatever length the
- * answer had. One thread at a time.
+ * What is found here is as strangers said it: names are text without meaning, of 64 KiB at most. One thread at a time.
  */
 #ifndef DECIMA_PPROF_SCRAPE_NAMES_H
 #define DECIMA_PPROF_SCRAPE_NAMES_H
@@ -18,13 +17,14 @@
 #include "core/base/buf.h"
 #include "core/base/vec.h"
 
-/* Addresses that are asked for at once; there is no name for the others. */
+/* Addresses that are asked for at once. A profile of more has no names: which would have some is chance. */
 enum { NAMES_MAX = 65536 };
 
 struct names {
 	VEC(uint64_t) addresses; /* wanted; once they have been asked for, each once, rising */
 	VEC(struct dcm_str)
 	said; /* [addresses]: views of the answer, "" where it says nothing. Empty: no answer yet */
+	bool is_beyond; /* there are more addresses than NAMES_MAX */
 	bool no_memory;
 };
 

@@ -240,7 +240,7 @@ static void make_change(void *ctx)
 	c->r = make_jobs(c->s, c->options, &c->jobs, c->err);
 	if (c->r == 0)
 		c->r = start_jobs(&c->jobs, c->err);
-	/* So that carrying it out needs no memory. */
+	/* So that carrying it out cannot fail; a target that there is no memory for then ends. */
 	if (c->r == 0 && !vec__reserve(&c->s->replaced.v, c->s->jobs.v.n))
 		c->r = error__nomem(c->err);
 }
@@ -267,9 +267,13 @@ static void carry_out_change(void *ctx)
 	struct scraper *s = c->s;
 	struct jobs old = s->jobs;
 
+	/* Nobody looks at jobs whose targets move. */
 	pthread_mutex_lock(&s->lock);
+	s->jobs = (struct jobs){ 0 };
+	pthread_mutex_unlock(&s->lock);
 	for (size_t i = 0; i < c->jobs.v.n; i++)
 		job__go_live(c->jobs.v.v[i], job_named(&old, c->jobs.v.v[i]->options->job_name));
+	pthread_mutex_lock(&s->lock);
 	s->jobs = c->jobs;
 	pthread_mutex_unlock(&s->lock);
 	for (size_t i = 0; i < old.v.n; i++) {

@@ -215,13 +215,18 @@ static int ask(struct target *t, const struct asking *what);
  */
 static void take_without_names(struct target *t, struct fetch *profile, const struct fetch *f)
 {
-	bool is_nowhere = !f->fault && (f->status == 404 || f->status == 405 || f->status == 501 ||
-					f->status / 100 == 2);
+	/* One that answers and knows no name may be reading them; for a while. */
+	bool is_mute = f->status / 100 == 2 && (!t->names_itself || t->n_failures >= PATIENCE);
+	bool is_nowhere = !f->fault &&
+			  (f->status == 404 || f->status == 405 || f->status == 501 || is_mute);
 
 	t->job->host->metric_add(t->job->meters->name_failures, 1);
 	if (t->names_itself && !is_nowhere) {
 		if (f->fault)
 			fail_by_fault(t, f);
+		else if (f->status / 100 == 2)
+			fail(t, SCRAPE_STATUS,
+			     "its /symbol names none of the addresses, as it did before");
 		else
 			fail_by_status(t, f);
 		return;
@@ -254,7 +259,7 @@ static bool ask_names(struct target *t, struct fetch *profile)
 	struct buf url = { 0 }, text = { 0 };
 	bool is_asked = false;
 
-	if (!names__url(text__str(t->url), &url))
+	if (profile->names.is_beyond || !names__url(text__str(t->url), &url))
 		take_profile(t, profile, NULL);
 	else if (names__question(&profile->names, &text) < 0)
 		fail(t, SCRAPE_MEMORY, "out of memory");
@@ -309,7 +314,9 @@ static void answered(struct loop_item *item)
 	}
 	t->fetch = NULL;
 	if (f->fault == -ECANCELED) {
-		; /* the instance stops: nobody failed */
+		/* The instance stops: nobody failed. What came already goes its way. */
+		if (f->profile)
+			take_profile(t, f->profile, NULL);
 	} else if (f->question == ASK_INDEX) {
 		judge_index(t, f);
 	} else if (f->question == ASK_NAMES) {
@@ -519,6 +526,8 @@ void scrape__take_over(struct target *t, struct target *old)
 	t->delta = old->delta;
 	old->delta = (struct delta){ 0 };
 	t->delta_real_ns = old->delta_real_ns;
+	t->names_itself = old->names_itself;
+	t->unasked_names = old->unasked_names;
 	t->asked_real_ns = old->asked_real_ns;
 	t->health = old->health;
 	t->last_real_ns = old->last_real_ns;
@@ -538,6 +547,8 @@ void scrape__stop(struct target *t)
 	loop__cancel(t->job->loop, &t->timer);
 	if (!t->fetch)
 		return;
+	if (t->fetch->profile)
+		take_profile(t, t->fetch->profile, NULL);
 	t->fetch->target = NULL;
 	t->job->host->http_cancel(t->fetch->asker->client, t->fetch->call);
 	t->fetch = NULL;

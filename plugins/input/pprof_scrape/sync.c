@@ -168,7 +168,9 @@ static void keep_old(struct sync *s)
 		struct target *old = j->targets.v[i];
 		uint32_t row = find(&s->index, s->targets.v, &old->identity);
 
-		if (row == HINDEX_NONE) {
+		if (row == HINDEX_NONE && job__keeps_adopted(j)) {
+			s->targets.v[s->targets.n++] = old; /* there is room (sync__run()) */
+		} else if (row == HINDEX_NONE) {
 			j->targets.v[n++] = old; /* to be stopped */
 		} else if (s->targets.v[row] != old) {
 			scrape__take_over(s->targets.v[row], old);
@@ -281,6 +283,8 @@ int sync__run(struct job *j)
 		hold_to_limit(&s);
 		r = make_view(&s);
 	}
+	if (r == 0 && job__keeps_adopted(j) && !vec__reserve(&s.targets, j->targets.n))
+		r = -ENOMEM;
 	if (s.trouble[0] && strcmp(s.trouble, j->trouble) != 0)
 		j->host->log(j->host, DCM_LOG_WARNING, "%s", s.trouble);
 	if (r == 0)
