@@ -117,7 +117,7 @@ before=$(asked)
 sleep 10
 after=$(asked)
 # Ten jobs ask for it, some by way of others, every two seconds, and none of them waits for those that hang.
-[ $((after - before)) -ge 30 ] && ok scrape_hostile.good_goes_on || not_ok scrape_hostile.good_goes_on "$((after - before)) times in ten seconds"
+[ $((after - before)) -ge 20 ] && ok scrape_hostile.good_goes_on || not_ok scrape_hostile.good_goes_on "$((after - before)) times in ten seconds"
 rss=$(awk '/^RssAnon/ { print $2 }' "/proc/$daemon/status")
 [ "$rss" -lt 150000 ] && ok scrape_hostile.memory || not_ok scrape_hostile.memory "$rss kB"
 get /metrics >"$dir/metrics"
