@@ -112,9 +112,10 @@ if go_program receive.clients pushing pushing; then
 	# Four seconds of one thread that does nothing else, as long as the machine has a CPU for it.
 	got=$(sum "$cpu$shop" burnPushed)
 	if [ "$got" -gt 300000000 ] && [ "$got" -lt 6000000000 ]; then ok receive.sdk_cpu; else not_ok receive.sdk_cpu "$got ns"; fi
-	# 64 MiB were allocated once: what is told of it at each upload must not be added to what was told before.
+	# 64 MiB were allocated once, of which Go samples some 55 of 64 and scales them: 78 MB at most. What is told of it at each
+	# upload must not be added to what was told before.
 	got=$(sum "memory:alloc_space:bytes:space:bytes:delta$shop" allocatePushed)
-	if [ "$got" -gt 60000000 ] && [ "$got" -lt 75000000 ]; then ok receive.sdk_allocated; else not_ok receive.sdk_allocated "$got bytes"; fi
+	if [ "$got" -gt 45000000 ] && [ "$got" -lt 80000000 ]; then ok receive.sdk_allocated; else not_ok receive.sdk_allocated "$got bytes"; fi
 	# A mean over uploads, the first of which may have come before.
 	got=$(sum "memory:inuse_space:bytes:space:bytes$shop" allocatePushed)
 	if [ "$got" -gt 10000000 ] && [ "$got" -lt 75000000 ]; then ok receive.sdk_in_use; else not_ok receive.sdk_in_use "$got bytes"; fi
