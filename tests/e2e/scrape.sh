@@ -119,18 +119,20 @@ grep -v 'request=/checkout' "$dir/stacks" >"$dir/others" && not_ok scrape.sample
 ask query stacks "memory:alloc_space:bytes:space:bytes:delta{job=\"service\"}" --group-by bytes --focus '^main\.allocate$' >"$dir/stacks" 2>&1
 expect scrape.sample_number 'bytes=10240' "$dir/stacks"
 
-# What our export of a range says is what the endpoint counted in it.
+# What our export has more than before is what the endpoint counted meanwhile.
 top_of() { go tool pprof -symbolize=none -sample_index="$1" -focus "$2" -unit "$3" -top "$4" 2>/dev/null | sed -n 's/^Showing nodes accounting for \([0-9.]*\).*/\1/p'; }
 mutex=mutex:contentions:count:contentions:count:delta
-begun=$(date +%s)
-before=$(top_of contentions '^main\.contend' count "http://$one/debug/pprof/mutex")
+contended() { top_of contentions '^main\.contend' count "$1"; }
+export_mutex() { ask query pprof "$mutex{job=\"service\"}" --from now-10m -o "$dir/mutex.pb.gz" >"$dir/err" 2>&1; }
+there=$(contended "http://$one/debug/pprof/mutex")
+all_there() { export_mutex && [ "$(contended "$dir/mutex.pb.gz")" = "$((there - unseen))" ]; }
+# What was counted before the first scrape is in no difference: as much as is missing once all has been asked for.
+sleep 5
+export_mutex
+unseen=$((there - $(contended "$dir/mutex.pb.gz")))
 curl -s "http://$one/contend" >/dev/null
-counted=$(($(top_of contentions '^main\.contend' count "http://$one/debug/pprof/mutex") - before))
-exported() {
-	ask query pprof "$mutex{job=\"service\"}" --from "$begun" -o "$dir/mutex.pb.gz" >"$dir/err" 2>&1
-	[ "$(top_of contentions '^main\.contend' count "$dir/mutex.pb.gz")" = "$counted" ]
-}
-[ "$counted" -gt 0 ] && wait_for 20 exported && ok scrape.mutex_export || not_ok scrape.mutex_export "$counted there, $(top_of contentions '^main\.contend' count "$dir/mutex.pb.gz") exported: $(head -n 1 "$dir/err")"
+there=$(contended "http://$one/debug/pprof/mutex")
+[ "$unseen" -ge 0 ] && [ "$there" -gt "$unseen" ] && wait_for 20 all_there && ok scrape.mutex_export || not_ok scrape.mutex_export "$there there, $unseen before, $(contended "$dir/mutex.pb.gz") exported: $(head -n 1 "$dir/err")"
 ask query pprof 'goroutine:goroutine:count:goroutine:count{job="service"}' -o "$dir/goroutine.pb.gz" >"$dir/err" 2>&1
 there=$(top_of goroutine '^main\.park$' count "http://$one/debug/pprof/goroutine")
 here=$(top_of goroutine '^main\.park$' count "$dir/goroutine.pb.gz")
