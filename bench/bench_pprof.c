@@ -294,6 +294,7 @@ static void difference(const struct forms *f)
 	const struct dcm_profile *p = &f->batch->profiles[0];
 	const size_t n = (size_t)p->n_rows * p->n_types;
 	const uint32_t temporality[] = { DCM_DELTA, DCM_DELTA };
+	const struct delta_scrape scrape = { .batch = f->batch, .columns = 3, .steady = 3 };
 	int64_t *values = malloc(n * sizeof(*values));
 	struct dcm_batch *got = NULL;
 	struct delta next;
@@ -304,7 +305,7 @@ static void difference(const struct forms *f)
 	grown++;
 	for (size_t i = 0; i < n; i++)
 		values[i] = f->batch->values[p->value_off + i] + grown;
-	must(delta__apply(&base, f->batch, 0, 3, values, &next, &first, &reset));
+	must(delta__apply(&base, &scrape, values, &next, &first, &reset));
 	must(batch__revalued((struct dcm_batch *)(uintptr_t)f->batch,
 			     &(struct dcm_revalue){ .size = sizeof(struct dcm_revalue),
 						    .columns = 3,

@@ -24,6 +24,7 @@ struct decode_notes {
 	const char *old_version; /* of the format, when it was told by the bytes and is not the current one; static */
 	uint64_t n_refused;	  /* profiles that were left out, the others being taken */
 	struct dcm_error refusal; /* why the first was */
+	bool has_mean_sizes;	  /* as struct dcm_found has it */
 };
 
 struct decode_measure;

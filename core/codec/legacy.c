@@ -124,7 +124,7 @@ int legacy__convert(const uint8_t *data, size_t n, uint64_t max_bytes, struct bu
 	if (r == 0)
 		r = legacy_profile__write(&p, out);
 	if (r == 0)
-		*ret = (struct legacy_facts){ p.name, p.is_delta, p.is_total };
+		*ret = (struct legacy_facts){ p.name, p.is_delta, p.is_total, p.has_mean_sizes };
 	legacy_profile__fini(&p);
 	return r;
 }

@@ -33,6 +33,7 @@ struct legacy_facts {
 	const char *name; /* what it is called where its types do not say; NULL: they do; static */
 	bool is_delta;	  /* it is of a time that it does not tell */
 	bool is_total; /* it is since a start, although it has a duration: how long ago that was */
+	bool has_mean_sizes; /* as struct dcm_found has it */
 };
 
 /* By how the bytes begin. No profile.proto begins so. */

@@ -126,6 +126,7 @@ int legacy_profile__sample(struct legacy_profile *p, const int64_t *values, int6
 		return too_many(p, "samples");
 	s.n = (uint32_t)p->frames.n - s.off;
 	memcpy(s.values, values, p->n_types * sizeof(*values));
+	p->has_mean_sizes |= block_bytes != 0;
 	return vec__push(&p->samples, s) ? 0 : error__nomem(p->err);
 }
 

@@ -49,8 +49,9 @@ struct legacy_profile {
 	uint32_t n_types;
 	struct legacy_unit types[LEGACY_TYPES_MAX], period_type;
 	int64_t period, duration_ns;
-	bool is_delta; /* it is of a time that it does not tell */
-	bool is_total; /* it is since a start, and duration_ns is how long ago that was */
+	bool is_delta;	     /* it is of a time that it does not tell */
+	bool is_total;	     /* it is since a start, and duration_ns is how long ago that was */
+	bool has_mean_sizes; /* some sample has block_bytes */
 
 	VEC(struct legacy_sample) samples;
 	VEC(uint32_t) frames;	 /* each an index of addresses */

@@ -680,6 +680,8 @@ static int read_legacy(const struct buf *bytes, const struct decode_options *o,
 			told.has_temporality = true;
 			told.temporality = DCM_DELTA;
 		}
+		if (o->notes)
+			o->notes->has_mean_sizes = facts.has_mean_sizes;
 		r = read_proto(&proto, &told, facts.is_total, b, err);
 	}
 	buf__fini(&proto);

@@ -153,6 +153,8 @@ static int decode_as(void *ctx, const struct dcm_decode *how, const uint8_t *dat
 		how->found->old_version = notes.old_version;
 		how->found->n_refused = notes.n_refused;
 		how->found->refusal = notes.refusal;
+		if (DCM_HAS(how->found, has_mean_sizes))
+			how->found->has_mean_sizes = notes.has_mean_sizes;
 	}
 	return r;
 }

@@ -59,7 +59,7 @@
  *   1.23 host: session_new, session_free, session_anew, session_encode, sessions_new, sessions_free,
  *        sessions_stat; dcm_decode.sessions, dcm_found.session; dcm_batch.origin, .stack_origins
  *   1.24 host: http_client_sign()
- *   1.25 dcm_decode.name_of
+ *   1.25 dcm_decode.name_of, dcm_found.has_mean_sizes
  */
 #ifndef DECIMA_PLUGIN_H
 #define DECIMA_PLUGIN_H
@@ -196,6 +196,11 @@ struct dcm_found {
 	uint64_t n_refused;	  /* profiles that were left out */
 	struct dcm_error refusal; /* why the first was */
 	uint32_t session;	  /* (1.23) enum dcm_session_fate */
+	/*
+	 * (1.25) The label "bytes" is what an object of the stack has in the mean, so that it changes with its values and tells
+	 * no two rows apart: heap profiles of gperftools and jemalloc.
+	 */
+	bool has_mean_sizes;
 };
 
 /*

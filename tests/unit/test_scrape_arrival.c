@@ -6,6 +6,7 @@
  * what they count: "heap profile: .. @ heapprofile" has objects and bytes allocated, which count up, and in use.
  */
 #include <errno.h>
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -358,6 +359,76 @@ static void test_no_memory(void **state)
 	close_fixture(&f);
 }
 
+/* A heap of one stack as it is sampled: of 512 KiB one object is noted, with what is in use; so much is allocated. */
+static const char *sampled(int objects, int bytes)
+{
+	static char text[200];
+
+	snprintf(text, sizeof(text),
+		 "heap profile: 0: 0 [ %d: %d] @ heap_v2/524288\n0: 0 [ %d: %d] @ 0x401136\n",
+		 objects, bytes, objects, bytes);
+	return text;
+}
+
+/* What so many noted objects stand for: an object of the mean size is noted with this probability. */
+static double probability(int objects, int bytes)
+{
+	return 1 - exp(-(double)bytes / objects / 524288);
+}
+
+/* The mean size is a label of C++'s heaps; that it changes makes of no stack another one. */
+static void test_mean_sizes(void **state)
+{
+	struct fixture f;
+
+	(void)state;
+	open_fixture(&f, ALL, "");
+	assert_int_equal(take(&f, "heap profile: 1: 100 [ 5: 500] @ heapprofile\n1: 100 [ 5: 500] @ 0x401136\n",
+			      "", 0),
+			 0);
+	expect_went(&f, "inuse_objects/gauge=1 inuse_space/gauge=100 t=0 d=0\n");
+	assert_int_equal(take(&f, "heap profile: 2: 300 [ 8: 900] @ heapprofile\n2: 300 [ 8: 900] @ 0x401136\n",
+			      "", 10),
+			 0);
+	expect_went(&f, "alloc_objects/delta=3 alloc_space/delta=400 inuse_objects/gauge=2 "
+			"inuse_space/gauge=300 t=0 d=10\n");
+	close_fixture(&f);
+}
+
+/*
+ * One large object among many small ones: those that are noted stand for fewer then, so that there seem to be fewer. The
+ * program has not begun anew; when its bytes are fewer, it has, though they are not kept.
+ */
+static void test_estimates(void **state)
+{
+	int64_t before = (int64_t)(100000 / probability(1000, 100000));
+	int64_t after = (int64_t)(10100000 / probability(1001, 10100000));
+	struct fixture f;
+	char want[200];
+
+	(void)state;
+	open_fixture(&f, ALL, "");
+	assert_int_equal(take(&f, sampled(1000, 100000), "", 0), 0);
+	expect_went(&f, "");
+	assert_int_equal(take(&f, sampled(1001, 10100000), "", 10), 0);
+	snprintf(want, sizeof(want),
+		 "alloc_objects/delta=0 alloc_space/delta=%lld inuse_objects/gauge=0 "
+		 "inuse_space/gauge=0 t=0 d=10\n",
+		 (long long)(after - before));
+	expect_went(&f, want);
+	close_fixture(&f);
+
+	open_fixture(&f, "{ keep_sample_type: [ { type: alloc_objects, unit: count } ] }", "");
+	assert_int_equal(take(&f, sampled(1000, 100000), "", 0), 0);
+	assert_int_equal(take(&f, sampled(1001, 10100000), "", 10), 0);
+	expect_went(&f, "");
+	assert_int_equal(take(&f, sampled(1, 100), "", 20), 0);
+	snprintf(want, sizeof(want), "alloc_objects/delta=%lld t=10 d=10\n",
+		 (long long)(1 / probability(1, 100)));
+	expect_went(&f, want);
+	close_fixture(&f);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -369,6 +440,8 @@ int main(void)
 		cmocka_unit_test(test_limits),
 		cmocka_unit_test(test_no_profile),
 		cmocka_unit_test(test_clocks),
+		cmocka_unit_test(test_mean_sizes),
+		cmocka_unit_test(test_estimates),
 		cmocka_unit_test(test_no_memory),
 	};
 

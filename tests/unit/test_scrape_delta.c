@@ -126,8 +126,11 @@ static bool begin_anew(struct program *p, struct random *r)
 static int apply(struct delta *d, const struct dcm_batch *b, int64_t *values, bool *ret_first,
 		 bool *ret_reset)
 {
+	const struct delta_scrape scrape = { .batch = b,
+					     .columns = 1u << 0 | 1u << 2,
+					     .steady = 1u << 0 | 1u << 2 };
 	struct delta next = { 0 };
-	int r = delta__apply(d, b, 0, 1u << 0 | 1u << 2, values, &next, ret_first, ret_reset);
+	int r = delta__apply(d, &scrape, values, &next, ret_first, ret_reset);
 
 	if (r == 0)
 		delta__replace(d, &next);
@@ -210,11 +213,12 @@ static void what_was_not_replaced_is_told_again(void **state)
 	CLEANUP(batch__unrefp) struct dcm_batch *b = scrape(&second, &r, 0);
 	struct delta d = { 0 }, lost = { 0 };
 	int64_t values[3] = { 3, 0, 30 };
+	const struct delta_scrape scrape = { .batch = b, .columns = 5, .steady = 5 };
 	bool is_first, is_reset;
 
 	(void)state;
 	check_scrape(&d, &first, &first, true, false, &r);
-	assert_int_equal(delta__apply(&d, b, 0, 5, values, &lost, &is_first, &is_reset), 0);
+	assert_int_equal(delta__apply(&d, &scrape, values, &lost, &is_first, &is_reset), 0);
 	assert_int_equal(values[0], 2);
 	delta__fini(&lost);
 	check_scrape(&d, &third, &first, false, false, &r);

@@ -26,10 +26,12 @@ struct change {
 	bool is_needed;
 	struct delta next; /* takes the place of the target's once this is on its way */
 	bool has_next, is_reset;
-	bool is_named; /* the stacks are told apart by names that the program said */
+	bool is_named;	     /* the stacks are told apart by names that the program said */
+	bool has_mean_sizes; /* as struct dcm_found has it */
 };
 
-static int decode(struct arrival *a, struct dcm_batch **ret, struct dcm_error *err)
+static int decode(struct arrival *a, struct dcm_found *found, struct dcm_batch **ret,
+		  struct dcm_error *err)
 {
 	struct target *t = a->target;
 	const struct dcm_host *host = t->job->host;
@@ -42,6 +44,7 @@ static int decode(struct arrival *a, struct dcm_batch **ret, struct dcm_error *e
 		.n_labels = t->labels->n,
 		.time_ns = t->asked_real_ns,
 		.max_bytes = job_options__max_bytes(t->job->options),
+		.found = found,
 		.name_of = a->names ? names__of : NULL,
 		.name_ctx = a->names,
 	};
@@ -76,23 +79,45 @@ static bool is_kept(const struct profile_plan *plan, const struct dcm_batch *b,
 	return plan->n_keep == 0;
 }
 
-/* Columns that stay; *ret_counting: those of them that count up. */
-static uint32_t choose(const struct target *t, const struct dcm_batch *b,
-		       const struct dcm_profile *p, uint32_t *ret_counting)
+/* Columns that stay. */
+static uint32_t choose(const struct target *t, const struct dcm_batch *b, const struct dcm_profile *p)
 {
-	uint32_t kept = 0, counting = 0;
+	uint32_t kept = 0;
+
+	for (uint32_t c = 0; c < p->n_types; c++)
+		if (is_kept(t->plan, b, &b->types[p->type_off + c]))
+			kept |= 1u << c;
+	return kept;
+}
+
+static bool is_bytes(const struct dcm_batch *b, const struct dcm_type *type)
+{
+	return str__eq(b->strings[type->sample_unit], STR("bytes"));
+}
+
+/*
+ * Of the columns that stay those that count up, and *ret_steady: of them those that never decrease (delta.h). Estimates
+ * of objects that stay have their bytes beside them, which may go.
+ */
+static uint32_t choose_counting(const struct target *t, const struct dcm_batch *b,
+				const struct dcm_profile *p, const struct change *change,
+				uint32_t *ret_steady)
+{
+	uint32_t counting = 0, bytes = 0;
 
 	for (uint32_t c = 0; c < p->n_types; c++) {
 		const struct dcm_type *type = &b->types[p->type_off + c];
 
-		if (!is_kept(t->plan, b, type))
+		if (type->temporality != DCM_CUMULATIVE)
 			continue;
-		kept |= 1u << c;
-		if ((t->plan->compute_delta || t->plan->is_delta) && type->temporality == DCM_CUMULATIVE)
-			counting |= 1u << c;
+		counting |= 1u << c;
+		if (is_bytes(b, type))
+			bytes |= 1u << c;
 	}
-	*ret_counting = counting;
-	return kept;
+	*ret_steady = change->has_mean_sizes ? bytes : counting;
+	if (!(t->plan->compute_delta || t->plan->is_delta) || !(counting & change->to.columns))
+		return 0;
+	return counting & (change->to.columns | (change->has_mean_sizes ? bytes : 0));
 }
 
 static int copy_values(const struct dcm_batch *b, const struct dcm_profile *p, struct change *c)
@@ -119,13 +144,13 @@ static void compact(const struct dcm_profile *p, struct change *c)
 }
 
 /* The values become what was added. */
-static int subtract(struct target *t, const struct dcm_batch *b, uint32_t counting,
-		    struct change *c, bool *ret_is_first)
+static int subtract(struct target *t, const struct delta_scrape *scrape, struct change *c,
+		    bool *ret_is_first)
 {
 	static const struct delta nothing;
 	/* A stack with names is another than the same without: nothing can be said of what was added. */
 	const struct delta *before = t->names_itself == c->is_named ? &t->delta : &nothing;
-	int r = delta__apply(before, b, 0, counting, c->values, &c->next, ret_is_first, &c->is_reset);
+	int r = delta__apply(before, scrape, c->values, &c->next, ret_is_first, &c->is_reset);
 
 	/*
 	 * Where names tell stacks apart, one that has another name looks as if the program had begun anew: that all since
@@ -137,16 +162,16 @@ static int subtract(struct target *t, const struct dcm_batch *b, uint32_t counti
 }
 
 /* What was added since the scrape before; columns of which nothing can be said yet go. */
-static int difference(struct target *t, const struct dcm_batch *b, uint32_t counting, struct change *c)
+static int difference(struct target *t, const struct delta_scrape *scrape, struct change *c)
 {
 	/* Who makes deltas itself begins with all since its start, of which we know the end alone. */
 	bool first = t->delta_real_ns == 0;
-	int r = t->plan->is_delta ? 0 : subtract(t, b, counting, c, &first);
+	int r = t->plan->is_delta ? 0 : subtract(t, scrape, c, &first);
 
 	if (r < 0)
 		return r;
 	if (first) {
-		c->to.columns &= ~counting;
+		c->to.columns &= ~scrape->columns;
 	} else if (t->delta_real_ns) {
 		c->to.time_ns = t->delta_real_ns;
 		c->to.duration_ns = t->asked_real_ns - t->delta_real_ns;
@@ -187,28 +212,30 @@ static int make_change(struct target *t, const struct dcm_batch *b, struct chang
 		       struct dcm_error *err)
 {
 	const struct dcm_profile *p = &b->profiles[0];
-	uint32_t all = p->n_types < 32 ? (1u << p->n_types) - 1 : ~0u, counting;
+	struct delta_scrape scrape = { .batch = b, .by_stack = c->has_mean_sizes };
+	uint32_t all = p->n_types < 32 ? (1u << p->n_types) - 1 : ~0u;
 	int64_t apart = p->time_ns - t->asked_real_ns;
 	int r = 0;
 
 	c->to = (struct dcm_revalue){ .size = sizeof(c->to),
 				      .time_ns = p->time_ns,
 				      .duration_ns = p->duration_ns };
-	c->to.columns = choose(t, b, p, &counting);
+	c->to.columns = choose(t, b, p);
+	scrape.columns = choose_counting(t, b, p, c, &scrape.steady);
 	if (apart > CLOCKS_APART_NS || apart < -CLOCKS_APART_NS)
 		c->to.time_ns = t->asked_real_ns;
 	if (!c->to.columns)
 		return error__set(err, -EINVAL, "has none of the sample types in keep_sample_type");
-	c->is_needed = c->to.columns != all || counting || c->to.time_ns != p->time_ns;
+	c->is_needed = c->to.columns != all || scrape.columns || c->to.time_ns != p->time_ns;
 	if (!c->is_needed)
 		return 0;
 	r = copy_values(b, p, c);
-	if (r == 0 && counting)
-		r = difference(t, b, counting, c);
+	if (r == 0 && scrape.columns)
+		r = difference(t, &scrape, c);
 	if (r < 0)
 		return error__nomem(err);
 	compact(p, c);
-	describe(b, p, counting, c);
+	describe(b, p, scrape.columns, c);
 	return 0;
 }
 
@@ -250,12 +277,13 @@ static bool is_named(const struct arrival *a)
 	return a->names->said.n || (a->names->addresses.n == 0 && a->target->names_itself);
 }
 
-static int change_and_emit(const struct arrival *a, struct dcm_batch *batch, struct dcm_error *err)
+static int change_and_emit(const struct arrival *a, struct dcm_batch *batch, bool has_mean_sizes,
+			   struct dcm_error *err)
 {
 	struct target *t = a->target;
 	const struct dcm_host *host = t->job->host;
 	struct dcm_batch *changed = NULL;
-	struct change c = { .is_named = is_named(a) };
+	struct change c = { .is_named = is_named(a), .has_mean_sizes = has_mean_sizes };
 	int r = make_change(t, batch, &c, err);
 
 	if (r == 0 && !c.is_needed) {
@@ -282,8 +310,9 @@ int arrival__take(struct arrival *a, struct dcm_error *err)
 {
 	struct target *t = a->target;
 	const struct dcm_host *host = t->job->host;
+	struct dcm_found found = { .size = sizeof(found) };
 	struct dcm_batch *batch = NULL;
-	int r = decode(a, &batch, err);
+	int r = decode(a, &found, &batch, err);
 
 	if (r < 0)
 		return r;
@@ -299,7 +328,7 @@ int arrival__take(struct arrival *a, struct dcm_error *err)
 			       (unsigned long long)batch->n_rows,
 			       (long long)t->job->options->limits.samples);
 	else
-		r = change_and_emit(a, batch, err);
+		r = change_and_emit(a, batch, found.has_mean_sizes, err);
 	host->batch_unref(batch);
 	return r;
 }

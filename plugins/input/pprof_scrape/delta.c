@@ -75,8 +75,9 @@ static uint64_t hash_label_set(const struct dcm_batch *b, uint32_t set)
 }
 
 /* Of each row; label sets are hashed once each. NULL: out of memory. */
-static uint64_t *hash_rows(const struct dcm_batch *b, const struct dcm_profile *p)
+static uint64_t *hash_rows(const struct delta_scrape *from, const struct dcm_profile *p)
 {
+	const struct dcm_batch *b = from->batch;
 	uint64_t *sets = mem__zalloc(b->n_label_sets + 1, sizeof(*sets));
 	uint64_t *rows = mem__zalloc((size_t)p->n_rows + 1, sizeof(*rows));
 
@@ -85,7 +86,7 @@ static uint64_t *hash_rows(const struct dcm_batch *b, const struct dcm_profile *
 		free(rows);
 		return NULL;
 	}
-	for (uint32_t i = 0; i < b->n_label_sets; i++)
+	for (uint32_t i = 0; i < b->n_label_sets && !from->by_stack; i++)
 		sets[i] = hash_label_set(b, i);
 	for (uint32_t r = 0; r < p->n_rows; r++) {
 		const struct dcm_hash *stack = &b->stack_hashes[b->row_stacks[p->row_off + r]];
@@ -152,9 +153,11 @@ static void fill(struct delta *t, struct sight *s, const struct dcm_profile *p, 
 }
 
 /*
- * Finds what was there before in the scrape of now. Did any value decrease? One that is not there any more is 0.
+ * Finds what was there before in the scrape of now. Did any value decrease that does not while the program lives?
+ * `steady`: bits of the table's columns. One that is not there any more is 0.
  */
-static bool has_decreased(const struct delta *before, const struct delta *now, struct sight *s)
+static bool has_decreased(const struct delta *before, const struct delta *now, uint32_t steady,
+			  struct sight *s)
 {
 	for (uint32_t i = 0; i < before->cap; i++) {
 		const int64_t *old = before->values + (size_t)i * before->n_columns;
@@ -166,10 +169,19 @@ static bool has_decreased(const struct delta *before, const struct delta *now, s
 		if (now->slots[at])
 			s->before[at] = i + 1;
 		for (uint32_t k = 0; k < before->n_columns; k++)
-			if ((now->slots[at] ? now->values[(size_t)at * now->n_columns + k] : 0) < old[k])
+			if (steady >> k & 1 &&
+			    (now->slots[at] ? now->values[(size_t)at * now->n_columns + k] : 0) < old[k])
 				return true;
 	}
 	return false;
+}
+
+/* What became less, and still is of the same program, is an estimate: nothing was added. */
+static int64_t added(int64_t now, const int64_t *before)
+{
+	if (!before)
+		return now;
+	return now > *before ? subtract(now, *before) : 0;
 }
 
 /*
@@ -188,7 +200,7 @@ static void write_differences(const struct delta *before, const struct delta *no
 
 			if (!(columns >> c & 1))
 				continue;
-			values[c] = counts && *rest ? subtract(*rest, old ? old[k] : 0) : 0;
+			values[c] = counts && *rest ? added(*rest, old ? &old[k] : NULL) : 0;
 			*rest = 0;
 			k++;
 		}
@@ -220,15 +232,26 @@ static uint64_t meaning_of(const struct dcm_batch *b, const struct dcm_profile *
 	return h;
 }
 
-int delta__apply(const struct delta *d, const struct dcm_batch *b, uint32_t profile, uint32_t columns,
-		 int64_t *values, struct delta *ret_next, bool *ret_is_first, bool *ret_is_reset)
+/* The steady ones as bits of the table's columns, which are those that count up, one after the other. */
+static uint32_t steady_of(const struct delta_scrape *from, uint32_t n_types)
 {
-	const struct dcm_profile *p = &b->profiles[profile];
-	uint32_t n_columns = (uint32_t)__builtin_popcount(columns);
-	uint64_t meaning = meaning_of(b, p, columns);
+	uint32_t steady = 0, k = 0;
+
+	for (uint32_t c = 0; c < n_types; c++)
+		if (from->columns >> c & 1)
+			steady |= (from->steady >> c & 1) << k++;
+	return steady;
+}
+
+int delta__apply(const struct delta *d, const struct delta_scrape *from, int64_t *values,
+		 struct delta *ret_next, bool *ret_is_first, bool *ret_is_reset)
+{
+	const struct dcm_profile *p = &from->batch->profiles[from->profile];
+	uint32_t columns = from->columns, n_columns = (uint32_t)__builtin_popcount(columns);
+	uint64_t meaning = meaning_of(from->batch, p, columns);
 	/* Of columns that mean something else nothing was there before. */
 	bool first = !d->has_base || d->meaning != meaning;
-	struct sight s = { .hashes = hash_rows(b, p),
+	struct sight s = { .hashes = hash_rows(from, p),
 			   .at = mem__zalloc((size_t)p->n_rows + 1, sizeof(*s.at)) };
 	struct delta now = { 0 };
 	bool reset;
@@ -246,7 +269,7 @@ int delta__apply(const struct delta *d, const struct dcm_batch *b, uint32_t prof
 		return -ENOMEM;
 	}
 	now.meaning = meaning;
-	reset = !first && has_decreased(d, &now, &s);
+	reset = !first && has_decreased(d, &now, steady_of(from, p->n_types), &s);
 	write_differences(first || reset ? NULL : d, &now, &s, p, columns, !first, values);
 	sight_fini(&s);
 	*ret_next = now;

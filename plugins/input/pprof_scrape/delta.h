@@ -7,6 +7,11 @@
  * (dcm_storage_ops.merge): the first scrape counts nothing; when any value decreased or went, the
  * program has begun anew, and all of the scrape counts. Gauges beside them (inuse_space) stay.
  *
+ * Heap profiles of C++ are estimates: of a stack's objects so many are sampled, and what one has in
+ * the mean says how seldom that was. Their objects may become fewer while the program lives, when
+ * larger ones join them; their bytes only ever grow. So bytes alone say that it has begun anew, and
+ * objects that became fewer add nothing.
+ *
  * What is kept is the last value of each stack and label set, under a hash of 64 bits of their
  * content: of ten thousand rows two are taken for one in one of 10^11 scrapes. One thread at a time.
  */
@@ -26,15 +31,24 @@ struct delta {
 void delta__fini(struct delta *d); /* zeroed: nothing came yet */
 uint64_t delta__bytes(const struct delta *d);
 
+/* What is compared with the scrape before. */
+struct delta_scrape {
+	const struct dcm_batch *batch;
+	uint32_t profile;
+	uint32_t columns; /* bits: of types that count up */
+	uint32_t steady;  /* those of them that never decrease while the program lives */
+	bool by_stack;	  /* labels tell no two rows apart: they change with the values */
+};
+
 /*
- * One profile of a batch: `values` [its rows * its types] of it become what was added in the columns
- * (bits) that count up; the others stay. *ret_is_first: there was none before, and these columns say
+ * `values` [the profile's rows * its types] become what was added in the columns that count up; the
+ * others stay. *ret_is_first: there was none before, and these columns say
  * nothing yet (they are 0). *ret_is_reset: the program has begun anew. 0; -ENOMEM: values are
  * untouched. `d` stays as it was: once the differences are on their way *ret_next takes its place
  * (delta__replace()), and until then it is as if the scrape had not come.
  */
-int delta__apply(const struct delta *d, const struct dcm_batch *b, uint32_t profile, uint32_t columns,
-		 int64_t *values, struct delta *ret_next, bool *ret_is_first, bool *ret_is_reset);
+int delta__apply(const struct delta *d, const struct delta_scrape *from, int64_t *values,
+		 struct delta *ret_next, bool *ret_is_first, bool *ret_is_reset);
 void delta__replace(struct delta *d, struct delta *next); /* takes what `next` has */
 
 #endif
