@@ -53,8 +53,9 @@ class Daemon:
         c.request("GET", where)
         return c.getresponse().read().decode()
 
-    def metric(self, name):
-        return sum(float(l.split()[-1]) for l in self.get("/metrics").splitlines() if l.startswith((name + "{", name + " ")))
+    def metric(self, name, label=""):
+        """The sum over its labels; over those with the label, as in health="up"."""
+        return sum(float(l.split()[-1]) for l in self.get("/metrics").splitlines() if l.startswith((name + "{", name + " ")) and label in l)
 
     def cpu(self):
         return cpu(self.p.pid)

@@ -37,6 +37,24 @@ static size_t ipv6_length(const char *s, size_t n)
 	return inet_pton(AF_INET6, text, &address) == 1 ? (size_t)(end - s) + 1 : 0;
 }
 
+struct dcm_str url__without_query(struct dcm_str url)
+{
+	const char *query = url.n ? memchr(url.p, '?', url.n) : NULL;
+
+	return (struct dcm_str){ url.p, query ? (uint32_t)(query - url.p) : url.n };
+}
+
+struct dcm_str url__folder(struct dcm_str url)
+{
+	struct dcm_str path = url__without_query(url);
+	const char *slash = path.n ? memrchr(path.p, '/', path.n) : NULL;
+
+	/* Of "http://host" it is the scheme's. */
+	if (!slash || slash == path.p || slash[-1] == '/')
+		return STR("");
+	return (struct dcm_str){ path.p, (uint32_t)(slash + 1 - path.p) };
+}
+
 size_t url__name_length(const char *s)
 {
 	return strspn(s, "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789.-_");

@@ -25,6 +25,12 @@ bool url__is_base(const char *base);
 /* Does it say http:// or https://, in small letters? */
 bool url__is_http(const char *url);
 
+/* Up to its query. */
+struct dcm_str url__without_query(struct dcm_str url);
+
+/* Up to and with the last slash of its path: what stands beside it is put behind. "": it has no path. */
+struct dcm_str url__folder(struct dcm_str url);
+
 /* How many bytes from there on can be of a host's name or of its IPv4 address. */
 size_t url__name_length(const char *s);
 

@@ -203,22 +203,36 @@ static bool has_metric(const struct host *h, const struct stats_metric *m)
 	return false;
 }
 
+/* With the mutex; labels[0] is for the instance. NULL: refused, or no memory. */
+static struct stats_metric *register_metric(struct host *h, enum dcm_metric_kind kind, const char *name,
+					    const char *help, struct stats_label *labels, size_t n)
+{
+	static const enum stats_kind kinds[] = {
+		[DCM_COUNTER] = STATS_COUNTER, [DCM_GAUGE_METRIC] = STATS_GAUGE, [DCM_SECONDS] = STATS_HISTOGRAM
+	};
+	char full[STATS_NAME_MAX + 1];
+	struct stats_def def = { .name = full,
+				 .help = help,
+				 .kind = kinds[kind],
+				 .buckets = kind == DCM_SECONDS ? &stats__seconds : NULL };
+
+	if (!h->services->stats || snprintf(full, sizeof(full), "decima_%s", name) >= (int)sizeof(full) ||
+	    !vec__reserve(&h->metrics, 1))
+		return NULL;
+	labels[0] = (struct stats_label){ "instance", h->name };
+	return stats__register(h->services->stats, &def, labels, n);
+}
+
 /* `struct dcm_metric` is `struct stats_metric` under the name that plugins know. */
 static struct dcm_metric *host_metric(const struct dcm_host *host, enum dcm_metric_kind kind,
 				      const char *name, const char *help)
 {
 	struct host *h = mine(host);
-	const struct stats_label label = { "instance", h->name };
-	struct stats_def def = { .kind = kind == DCM_COUNTER ? STATS_COUNTER : STATS_GAUGE, .help = help };
-	struct stats_metric *m = NULL;
-	char full[STATS_NAME_MAX + 1];
+	struct stats_label label[1];
+	struct stats_metric *m;
 
-	if (!h->services->stats || snprintf(full, sizeof(full), "decima_%s", name) >= (int)sizeof(full))
-		return NULL;
-	def.name = full;
 	pthread_mutex_lock(&h->mutex);
-	if (vec__reserve(&h->metrics, 1))
-		m = stats__register(h->services->stats, &def, &label, 1);
+	m = register_metric(h, kind, name, help, label, 1);
 	if (m && has_metric(h, m))
 		stats__unregister(h->services->stats, m);
 	else if (m)
@@ -227,9 +241,53 @@ static struct dcm_metric *host_metric(const struct dcm_host *host, enum dcm_metr
 	return (struct dcm_metric *)m;
 }
 
+static struct dcm_metric *host_metric_of(const struct dcm_host *host, enum dcm_metric_kind kind,
+					 const char *name, const char *help,
+					 const struct dcm_label_text *labels, uint32_t n)
+{
+	struct host *h = mine(host);
+	/* A little more than stats.h has room for, which then refuses a name, and cuts a value. */
+	struct {
+		char name[STATS_NAME_MAX + 2], value[STATS_VALUE_MAX + 2];
+	} texts[STATS_LABELS_MAX];
+	struct stats_label all[STATS_LABELS_MAX];
+	struct stats_metric *m;
+
+	if (n >= STATS_LABELS_MAX)
+		return NULL;
+	for (uint32_t i = 0; i < n; i++) {
+		snprintf(texts[i].name, sizeof(texts[i].name), "%.*s", STR_ARG(labels[i].name));
+		snprintf(texts[i].value, sizeof(texts[i].value), "%.*s", STR_ARG(labels[i].value));
+		all[i + 1] = (struct stats_label){ texts[i].name, texts[i].value };
+	}
+	pthread_mutex_lock(&h->mutex);
+	m = register_metric(h, kind, name, help, all, n + 1);
+	if (m)
+		h->metrics.v[h->metrics.n++] = m;
+	pthread_mutex_unlock(&h->mutex);
+	return (struct dcm_metric *)m;
+}
+
+static void host_metric_end(const struct dcm_host *host, struct dcm_metric *metric)
+{
+	struct host *h = mine(host);
+	struct stats_metric *m = (struct stats_metric *)metric;
+
+	pthread_mutex_lock(&h->mutex);
+	for (size_t i = 0; i < h->metrics.n; i++) {
+		if (h->metrics.v[i] != m)
+			continue;
+		h->metrics.v[i] = h->metrics.v[--h->metrics.n];
+		stats__unregister(h->services->stats, m);
+		break;
+	}
+	pthread_mutex_unlock(&h->mutex);
+}
+
 static void host_metric_add(struct dcm_metric *m, uint64_t n)
 {
 	stats__counter_add((struct stats_metric *)m, n);
+	stats__histogram_observe((struct stats_metric *)m, n);
 }
 
 static void host_metric_set(struct dcm_metric *m, double value)
@@ -673,6 +731,8 @@ static const struct dcm_host functions = {
 	.debuginfo_wanted = host_debuginfo_wanted,
 	.session_new = host_session_new,
 	.sessions_new = host_sessions_new,
+	.metric_of = host_metric_of,
+	.metric_end = host_metric_end,
 };
 
 static bool is_name(const char *s)

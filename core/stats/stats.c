@@ -17,7 +17,7 @@
 #include "core/base/str.h"
 #include "core/stats/registry.h"
 
-enum { SERIES_MAX = 4096, DROPS_MAX = 512, LIMIT_MAX = 1 << 20 };
+enum { SERIES_MAX = 16384, DROPS_MAX = 512, LIMIT_MAX = 1 << 20 };
 
 const struct stats_buckets stats__seconds = {
 	.first = 100000,

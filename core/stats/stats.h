@@ -56,7 +56,7 @@ struct stats_label {
  */
 
 struct stats_limits {
-	uint32_t max_series; /* 0: 4096. One name may have a quarter of them. */
+	uint32_t max_series; /* 0: 16384. One name may have a quarter of them. */
 	uint32_t max_drops;  /* pairs of (instance, reason); 0: 512 */
 };
 

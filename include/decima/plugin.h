@@ -59,7 +59,7 @@
  *   1.23 host: session_new, session_free, session_anew, session_encode, sessions_new, sessions_free,
  *        sessions_stat; dcm_decode.sessions, dcm_found.session; dcm_batch.origin, .stack_origins
  *   1.24 host: http_client_sign()
- *   1.25 dcm_decode.name_of, dcm_found.has_mean_sizes
+ *   1.25 dcm_decode.name_of, dcm_found.has_mean_sizes; host: metric_of(), metric_end(), DCM_SECONDS
  */
 #ifndef DECIMA_PLUGIN_H
 #define DECIMA_PLUGIN_H
@@ -98,7 +98,11 @@ enum dcm_state {
 	DCM_STATE_STOPPED,
 };
 
-enum dcm_metric_kind { DCM_COUNTER, DCM_GAUGE_METRIC };
+enum dcm_metric_kind {
+	DCM_COUNTER,
+	DCM_GAUGE_METRIC,
+	DCM_SECONDS, /* (1.25) a histogram of times: metric_add() notes one, of nanoseconds */
+};
 
 enum dcm_process_event { DCM_PROCESS_SEEN, DCM_PROCESS_EXEC, DCM_PROCESS_EXIT };
 
@@ -572,6 +576,16 @@ struct dcm_host {
 	 */
 	int (*http_client_sign)(struct dcm_http_client *client,
 				const struct dcm_http_signature *how, struct dcm_error *err);
+
+	/*
+	 * (1.25) As metric(), with labels of its own [n, at most 7] beside instance. The same name and labels again are the same
+	 * metric with one owner more; metric_end() makes it one less (NULL is fine), and the last takes it out of /metrics. NULL
+	 * besides when there are too many: 16,384 in all, a quarter of that of one name.
+	 */
+	struct dcm_metric *(*metric_of)(const struct dcm_host *host, enum dcm_metric_kind kind,
+					const char *name, const char *help,
+					const struct dcm_label_text *labels, uint32_t n);
+	void (*metric_end)(const struct dcm_host *host, struct dcm_metric *m);
 };
 
 /* -------------------------------------------------------------------------------------------------

@@ -207,7 +207,8 @@ go_agrees() {
 inuse=memory:inuse_space:bytes:space:bytes
 alloc=memory:alloc_space:bytes:space:bytes:delta
 go=
-command -v go >/dev/null && go=yes
+# The first who asks for pprof has it built.
+command -v go >/dev/null && go=yes && go tool pprof -help >/dev/null 2>&1
 
 # ---- C++ ----
 # named PROGRAM: the folded stacks on the input, where names are put for what is an offset in the program. The profiles

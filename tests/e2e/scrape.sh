@@ -152,7 +152,10 @@ cat >"$dir/said.py" <<'PY'
 import json, re, sys, time
 from datetime import datetime
 targets = json.load(open(sys.argv[1]))["endpoints"]
-metrics = dict(re.findall(r'^(decima_\w+)\{instance="pprof_scrape"\} (\S+)$', open(sys.argv[2]).read(), re.M))
+metrics = [(name, dict(re.findall(r'(\w+)="([^"]*)"', labels)), float(value))
+           for name, labels, value in re.findall(r'^decima_(\w+)\{(.*)\} (\S+)$', open(sys.argv[2]).read(), re.M)]
+def metric(name, **labels):
+    return sum(v for n, l, v in metrics if n == name and labels.items() <= l.items())
 faults = []
 def want(truth, what, e=None):
     if not truth:
@@ -176,22 +179,30 @@ for e in targets:
     want(e["interval_ns"] == (2e9 if e["job"] in ("service", "few") else 1e9), "interval", e)
     want(e["timeout_ns"] == {"service": 4e9, "few": 2e9, "nobody": 1e9, "files": 10e9}[e["job"]], "timeout", e)
     want(e["labels"]["job"] == e["job"] and e["labels"]["instance"] in e["url"], "labels", e)
-for kind in ("up", "down", "off", "dropped"):
-    n = sum(e["health"] == kind for e in targets)
-    want(float(metrics["decima_scrape_targets_" + kind]) == n, f"{kind}: {n} targets, {metrics['decima_scrape_targets_' + kind]} in /metrics")
-want(float(metrics["decima_scrapes_total"]) >= sum(e["asked"] for e in targets), "scrapes_total")
-failures = sum(float(v) for k, v in metrics.items() if re.fullmatch(r"decima_scrape_failures_\w+_total", k))
-want(failures >= sum(e["failed"] for e in targets) > 0, f"{failures} failures")
-want(float(metrics["decima_scrape_samples_total"]) >= sum(e.get("samples", 0) for e in targets if e["health"] == "up") / 2 > 0, "samples_total")
-want(float(metrics["decima_scrape_bytes_total"]) >= sum(e.get("bytes", 0) for e in targets) > 0, "bytes_total")
+for job in {e["job"] for e in targets}:
+    of = [e for e in targets if e["job"] == job]
+    for health in ("unknown", "up", "down", "off"):
+        n = sum(e["health"] == health for e in of)
+        want(metric("scrape_targets", scrape_job=job, health=health) == n, f"{job}: {n} are {health}")
+    want(metric("scrape_targets_dropped", scrape_job=job) == sum(e["health"] == "dropped" for e in of), f"{job}: dropped")
+    want(metric("scrapes_total", scrape_job=job) >= sum(e.get("asked", 0) for e in of), f"{job}: scrapes_total")
+    want(metric("scrape_failures_total", scrape_job=job) >= sum(e.get("failed", 0) for e in of), f"{job}: failures")
+    want(metric("scrape_samples_total", scrape_job=job) >= sum(e.get("samples", 0) for e in of if e["health"] == "up") / 2, f"{job}: samples_total")
+    want(metric("scrape_bytes_total", scrape_job=job) >= sum(e.get("bytes", 0) for e in of), f"{job}: bytes_total")
+    want(metric("scrape_duration_seconds_count", scrape_job=job) <= metric("scrapes_total", scrape_job=job), f"{job}: durations")
+    want(metric("sd_refreshes_total", scrape_job=job) > 0 and metric("sd_discovered_targets", scrape_job=job) > 0, f"{job}: discovery")
+want(metric("scrape_failures_total", scrape_job="nobody", reason="connection") > 0, "failures by reason")
+want(metric("scrape_failures_total", scrape_job="service") < metric("scrapes_total", scrape_job="service"), "service fails")
+want(metric("scrape_duration_seconds_sum", scrape_job="service") > 0, "durations")
+want(metric("scrape_samples_total") > 0 and metric("scrape_bytes_total") > 0, "samples and bytes")
 print("\n".join(faults[:3]) or "all is said")
 PY
 # Metrics first, counts later: what is counted between the two would be a difference.
 all_is_said() { get /metrics >"$dir/metrics" && endpoints && python3 "$dir/said.py" "$dir/targets.json" "$dir/metrics" >"$dir/said" 2>&1 && grep -qx 'all is said' "$dir/said"; }
 wait_for 20 all_is_said && ok scrape.all_is_said || not_ok scrape.all_is_said "$(tr '\n' '|' <"$dir/said")"
 get /metrics >"$dir/metrics"
-expect scrape.metric_scrapes 'decima_scrapes_total{instance="pprof_scrape"}' "$dir/metrics"
-expect scrape.metric_down 'decima_scrape_targets_down{instance="pprof_scrape"}' "$dir/metrics"
+expect scrape.metric_scrapes 'decima_scrapes_total{instance="pprof_scrape",scrape_job="service"}' "$dir/metrics"
+expect scrape.metric_down 'decima_scrape_targets{health="down",instance="pprof_scrape",scrape_job="nobody"}' "$dir/metrics"
 
 # ---- targets that come and go ----
 echo "[{\"targets\":[\"$two\"],\"labels\":{\"zone\":\"b\"}}]" >"$dir/sd/new.tmp" && mv "$dir/sd/new.tmp" "$dir/sd/two.json"

@@ -122,7 +122,7 @@ rss=$(awk '/^RssAnon/ { print $2 }' "/proc/$daemon/status")
 [ "$rss" -lt 150000 ] && ok scrape_hostile.memory || not_ok scrape_hostile.memory "$rss kB"
 get /metrics >"$dir/metrics"
 for reason in timeout connection status format limit; do
-	awk -v m="decima_scrape_failures_${reason}_total" '$0 ~ "^" m && $2 > 0 { n = 1 } END { exit !n }' "$dir/metrics" &&
+	awk -v m="reason=\"$reason\"" '/^decima_scrape_failures_total/ && index($0, m) && $2 > 0 { n = 1 } END { exit !n }' "$dir/metrics" &&
 		ok "scrape_hostile.counted_$reason" || not_ok "scrape_hostile.counted_$reason" "$(grep scrape_failures "$dir/metrics" | tr '\n' '|')"
 done
 # Nobody reads a secret: not in the configuration that is shown, not in sentences, not in the log.

@@ -70,6 +70,10 @@ $(job comes 'memory: { path: /pprof/heap }')"
 reload >/dev/null
 wait_for 20 has_not 'stays.*slow' && ok scrape_reload.profile_goes || not_ok scrape_reload.profile_goes "$(tr '\n' '|' <"$dir/targets")"
 wait_for 20 has 'comes.*memory.*up' && ok scrape_reload.job_comes || not_ok scrape_reload.job_comes "$(tr '\n' '|' <"$dir/targets")"
+get /metrics >"$dir/metrics"
+grep -q 'scrape_job="guest' "$dir/metrics" && not_ok scrape_reload.metrics_go "guests count on" || ok scrape_reload.metrics_go
+asked=$(awk '/^decima_scrapes_total.*scrape_job="stays"/ { print $NF }' "$dir/metrics")
+[ "${asked:-0}" -ge 20 ] && ok scrape_reload.metrics_stay || not_ok scrape_reload.metrics_stay "$asked scrapes in twelve configurations"
 has_not guest && ok scrape_reload.job_goes || not_ok scrape_reload.job_goes "$(tr '\n' '|' <"$dir/targets")"
 configured "$(job stays 'memory: { path: /pprof/heap }' 127.0.0.1:1)"
 reload >/dev/null

@@ -659,23 +659,28 @@ tests_unit_test_scrape_targets_CFLAGS = $(AM_CFLAGS) $(JANSSON_CFLAGS) $(YAML_CF
 tests_unit_test_scrape_targets_LDFLAGS = $(AM_LDFLAGS) $(LDFLAGS_FAILMALLOC)
 tests_unit_test_scrape_targets_LDADD = $(API_LA) $(BROKER_LA) $(UNIT_LIBS) $(YAML_LIBS) $(JANSSON_LIBS) $(CARES_LIBS) $(NETTLE_LIBS)
 
+SCRAPE_FIXTURE = tests/unit/scrape_fixture.c tests/unit/scrape_fixture.h \
+	$(pprof_scrape_pure) core/main/services.c core/main/services.h
 unit_tests += tests/unit/test_scrape_arrival
-tests_unit_test_scrape_arrival_SOURCES = tests/unit/test_scrape_arrival.c $(pprof_scrape_pure) \
-	core/main/services.c core/main/services.h $(FAILMALLOC)
+tests_unit_test_scrape_arrival_SOURCES = tests/unit/test_scrape_arrival.c $(SCRAPE_FIXTURE) $(FAILMALLOC)
 tests_unit_test_scrape_arrival_CFLAGS = $(tests_unit_test_scrape_targets_CFLAGS)
 tests_unit_test_scrape_arrival_LDFLAGS = $(AM_LDFLAGS) $(LDFLAGS_FAILMALLOC)
 tests_unit_test_scrape_arrival_LDADD = $(tests_unit_test_scrape_targets_LDADD)
 
+unit_tests += tests/unit/test_scrape_turns
+tests_unit_test_scrape_turns_SOURCES = tests/unit/test_scrape_turns.c $(SCRAPE_FIXTURE)
+tests_unit_test_scrape_turns_CFLAGS = $(tests_unit_test_scrape_targets_CFLAGS)
+tests_unit_test_scrape_turns_LDADD = $(tests_unit_test_scrape_targets_LDADD)
+
 unit_tests += tests/unit/test_scrape_job
-tests_unit_test_scrape_job_SOURCES = tests/unit/test_scrape_job.c $(pprof_scrape_pure) \
-	core/main/services.c core/main/services.h $(FAILMALLOC)
+tests_unit_test_scrape_job_SOURCES = tests/unit/test_scrape_job.c $(SCRAPE_FIXTURE) $(FAILMALLOC)
 tests_unit_test_scrape_job_CFLAGS = $(tests_unit_test_scrape_targets_CFLAGS)
 tests_unit_test_scrape_job_LDFLAGS = $(AM_LDFLAGS) $(LDFLAGS_FAILMALLOC)
 tests_unit_test_scrape_job_LDADD = $(tests_unit_test_scrape_targets_LDADD)
 
 unit_tests += tests/unit/test_scrape_files
 tests_unit_test_scrape_files_SOURCES = tests/unit/test_scrape_files.c tests/unit/folder.h tests/unit/shell.h \
-	$(pprof_scrape_pure) core/main/services.c core/main/services.h
+	$(SCRAPE_FIXTURE)
 tests_unit_test_scrape_files_CFLAGS = $(tests_unit_test_scrape_targets_CFLAGS)
 tests_unit_test_scrape_files_LDADD = $(tests_unit_test_scrape_targets_LDADD)
 

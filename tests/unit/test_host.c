@@ -172,6 +172,55 @@ static void the_cores_trouble_shows_while_the_plugin_is_content(void **state)
 	end(&s);
 }
 
+static double ended_total(const struct setup *s, const char *job)
+{
+	return stats__value(s->stats, "decima_ended_total",
+			    STATS_LABELS({ "instance", "file#2" }, { "job", job }));
+}
+
+static void note_times(void *ctx, const struct stats_view *view)
+{
+	if (strcmp(view->name, "decima_took_seconds") == 0)
+		*(struct stats_view *)ctx = *view;
+}
+
+/* Two owners of one metric: it goes with the second, and another job's is another metric. */
+static void metrics_with_labels_end(void **state)
+{
+	static struct setup s;
+	struct dcm_label_text label[8] = { { STR("job"), STR("a") } };
+	struct dcm_metric *a, *again, *b, *times;
+	struct stats_view noted = { 0 };
+
+	(void)state;
+	begin(&s);
+	a = s.host->metric_of(s.host, DCM_COUNTER, "ended_total", "Ended.", label, 1);
+	again = s.host->metric_of(s.host, DCM_COUNTER, "ended_total", "Ended.", label, 1);
+	label[0].value = STR("b");
+	b = s.host->metric_of(s.host, DCM_COUNTER, "ended_total", "Ended.", label, 1);
+	assert_ptr_equal(a, again);
+	assert_ptr_not_equal(a, b);
+	s.host->metric_add(a, 3);
+	s.host->metric_add(b, 5);
+	s.host->metric_end(s.host, a);
+	assert_true(ended_total(&s, "a") == 3);
+	s.host->metric_end(s.host, again);
+	assert_true(ended_total(&s, "a") == 0);
+	s.host->metric_end(s.host, NULL);
+	assert_true(ended_total(&s, "b") == 5);
+	times = s.host->metric_of(s.host, DCM_SECONDS, "took_seconds", "Took.", label, 1);
+	s.host->metric_add(times, 1500000000);
+	s.host->metric_add(times, 500000000);
+	stats__each(s.stats, note_times, &noted);
+	assert_int_equal(noted.count, 2);
+	assert_true(noted.value == 2);
+	assert_null(s.host->metric_of(s.host, DCM_COUNTER, "many_total", "Many.", label, 8));
+	host__free(s.host);
+	assert_true(ended_total(&s, "b") == 0);
+	stats__free(s.stats);
+	close(s.log_fd);
+}
+
 static void metrics_carry_the_instance(void **state)
 {
 	static struct setup s;
@@ -646,6 +695,7 @@ int main(void)
 		cmocka_unit_test(states_are_logged_when_they_change),
 		cmocka_unit_test(the_cores_trouble_shows_while_the_plugin_is_content),
 		cmocka_unit_test(metrics_carry_the_instance),
+		cmocka_unit_test(metrics_with_labels_end),
 		cmocka_unit_test(one_metric_is_one_however_often),
 		cmocka_unit_test(no_two_batches_share_an_id),
 		cmocka_unit_test(what_is_not_offered_says_so),

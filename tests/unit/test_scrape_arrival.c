@@ -12,28 +12,17 @@
 
 #include "core/base/str.h"
 #include "core/batch/batch.h"
-#include "core/config/options.h"
-#include "core/config/tree.h"
-#include "core/main/services.h"
 #include "plugins/input/pprof_scrape/arrival.h"
-#include "plugins/input/pprof_scrape/job.h"
 #include "plugins/input/pprof_scrape/sync.h"
 #include "tests/unit/failmalloc.h"
+#include "tests/unit/scrape_fixture.h"
 #include "tests/unit/unit.h"
 
 #define SECOND INT64_C(1000000000)
 #define NOW    (INT64_C(1700000000) * SECOND)
 
 struct fixture {
-	struct services services;
-	struct dcm_host *host;
-	struct arena arena;
-	struct tree *tree;
-	struct problems problems;
-	struct loop *loop;
-	struct meters meters;
-	struct texts texts;
-	struct job *job;
+	struct scrape_fixture of;
 	struct source source;
 	struct target *target;
 	struct dcm_error err;
@@ -76,11 +65,14 @@ static int emit(void *ctx, const struct dcm_host *from, struct dcm_batch *batch,
 	return 0;
 }
 
+static void adjust(struct host_services *services)
+{
+	services->emit = emit;
+}
+
 /* A job with one target, of one profile: `profile` is YAML of it, `more` of the job. */
 static void open_fixture(struct fixture *f, const char *profile, const char *more)
 {
-	struct options_env env = { .arena = &f->arena, .problems = &f->problems };
-	struct job_config c = { .meters = &f->meters, .texts = &f->texts };
 	struct groups g = { 0 };
 	char yaml[1000];
 
@@ -93,38 +85,19 @@ static void open_fixture(struct fixture *f, const char *profile, const char *mor
 		 "mutex: { enabled: false },\n"
 		 "    goroutine: { enabled: false }, process_cpu: { enabled: false } } }\n%s",
 		 profile, more);
-	f->services.host.node = "here";
-	services__init(&f->services);
-	f->services.host.emit = emit;
-	assert_int_equal(host__new("scrape", &f->services.host, &f->host, &f->err), 0);
-	meters__init(&f->meters, f->host);
-	assert_int_equal(tree__load_text("s.yaml", str__of(yaml), &f->tree, &f->err), 0);
-	c.all = options__fill_one(&env, "input pprof_scrape", f->tree->root, &scrape_options__table);
-	assert_non_null(c.all);
-	assert_int_equal(f->problems.n, 0);
-	c.host = f->host;
-	c.loop = f->loop = loop__new(f->host);
-	c.options = c.all->scrape_configs.items;
-	assert_int_equal(job__new(&c, &f->job, &f->err), 0);
-	job__go_live(f->job, NULL);
+	scrape_fixture__open(&f->of, yaml, adjust);
+	job__go_live(f->of.job, NULL);
 	assert_int_equal(groups__add(&g, STR("a:1"), NULL, 0), 0);
-	assert_int_equal(job__found(f->job, &f->source, &g), 0);
-	assert_int_equal(sync__run(f->job), 0);
-	assert_int_equal(f->job->targets.n, 1);
-	f->target = f->job->targets.v[0];
+	assert_int_equal(job__found(f->of.job, &f->source, &g), 0);
+	assert_int_equal(sync__run(f->of.job), 0);
+	assert_int_equal(f->of.job->targets.n, 1);
+	f->target = f->of.job->targets.v[0];
 }
 
 static void close_fixture(struct fixture *f)
 {
-	job__lost(f->job, &f->source);
-	job__free(f->job);
-	texts__fini(&f->texts);
-	loop__free(f->loop);
-	tree__free(f->tree);
-	problems__fini(&f->problems);
-	arena__fini(&f->arena);
-	host__free(f->host);
-	services__fini(&f->services);
+	job__lost(f->of.job, &f->source);
+	scrape_fixture__close(&f->of);
 	buf__fini(&f->went);
 }
 
@@ -136,7 +109,7 @@ static int take(struct fixture *f, const char *text, const char *type, int64_t a
 			     .content_type = type };
 	int r;
 
-	f->target->asked_real_ns = NOW + at_s * SECOND;
+	f->target->state.asked_real_ns = NOW + at_s * SECOND;
 	f->err = (struct dcm_error)DCM_ERROR_INIT;
 	r = arrival__take(&a, &f->err);
 	f->n_rows = a.n_rows;
@@ -316,7 +289,7 @@ static void test_clocks(void **state)
 		buf__varint(&text, time_ns);
 		a.data = text.data;
 		a.n = text.n;
-		f.target->asked_real_ns = NOW;
+		f.target->state.asked_real_ns = NOW;
 		f.err = (struct dcm_error)DCM_ERROR_INIT;
 		if (arrival__take(&a, &f.err) < 0)
 			fail_msg("%s", f.err.text);

@@ -13,24 +13,14 @@
 #include <unistd.h>
 
 #include "core/base/str.h"
-#include "core/config/options.h"
-#include "core/main/services.h"
-#include "plugins/input/pprof_scrape/job.h"
 #include "tests/unit/folder.h"
+#include "tests/unit/scrape_fixture.h"
 #include "tests/unit/unit.h"
 
 DEFINE_FOLDER(dir, "scrape-files", 0700);
 
 struct fixture {
-	struct services services;
-	struct dcm_host *host;
-	struct arena arena;
-	struct problems problems;
-	struct tree *tree;
-	struct loop *loop;
-	struct meters meters;
-	struct texts texts;
-	struct job *job;
+	struct scrape_fixture of;
 	pthread_t thread;
 };
 
@@ -43,44 +33,23 @@ static void *run(void *loop)
 /* Patterns are of paths in the folder. */
 static void open_fixture(struct fixture *f, const char *pattern, const char *another)
 {
-	struct options_env env = { .arena = &f->arena, .problems = &f->problems };
 	struct dcm_error err = DCM_ERROR_INIT;
-	struct job_config c = { .meters = &f->meters, .texts = &f->texts };
 	char yaml[1000];
 
-	memset(f, 0, sizeof(*f));
-	f->services.host.node = "here";
-	services__init(&f->services);
-	assert_int_equal(host__new("scrape", &f->services.host, &f->host, &err), 0);
 	snprintf(yaml, sizeof(yaml),
 		 "scrape_configs: [ { job_name: api, scrape_interval: 24h, file_sd_configs: [ { "
 		 "files: [ '%s/%s', '%s/%s' ], refresh_interval: 24h } ] } ]",
 		 dir, pattern, dir, another);
-	assert_int_equal(tree__load_text("s.yaml", str__of(yaml), &f->tree, &err), 0);
-	c.all = options__fill_one(&env, "input pprof_scrape", f->tree->root, &scrape_options__table);
-	assert_non_null(c.all);
-	f->loop = loop__new(f->host);
-	c.host = f->host;
-	c.loop = f->loop;
-	c.options = c.all->scrape_configs.items;
-	assert_int_equal(job__new(&c, &f->job, &err), 0);
-	assert_int_equal(job__start(f->job, &err), 0);
-	assert_int_equal(pthread_create(&f->thread, NULL, run, f->loop), 0);
+	scrape_fixture__open(&f->of, yaml, NULL);
+	assert_int_equal(job__start(f->of.job, &err), 0);
+	assert_int_equal(pthread_create(&f->thread, NULL, run, f->of.loop), 0);
 }
 
 static void close_fixture(struct fixture *f)
 {
-	loop__end(f->loop);
+	loop__end(f->of.loop);
 	pthread_join(f->thread, NULL);
-	job__free(f->job);
-	assert_int_equal(f->texts.n, 0); /* all of them were given back */
-	texts__fini(&f->texts);
-	loop__free(f->loop);
-	tree__free(f->tree);
-	problems__fini(&f->problems);
-	arena__fini(&f->arena);
-	host__free(f->host);
-	services__fini(&f->services);
+	scrape_fixture__close(&f->of);
 }
 
 /* ---- what the job knows, asked of the loop's thread ---- */
@@ -135,11 +104,11 @@ static void tell(struct loop_item *item)
 /* Into a text of the caller's. */
 static void ask(struct fixture *f, char ret[static 1000])
 {
-	struct state s = { .item.fn = tell, .job = f->job };
+	struct state s = { .item.fn = tell, .job = f->of.job };
 
 	pthread_mutex_init(&s.lock, NULL);
 	pthread_cond_init(&s.told, NULL);
-	loop__post(f->loop, &s.item);
+	loop__post(f->of.loop, &s.item);
 	pthread_mutex_lock(&s.lock);
 	while (!s.is_told)
 		pthread_cond_wait(&s.told, &s.lock);

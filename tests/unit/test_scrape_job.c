@@ -9,11 +9,9 @@
 #include <string.h>
 
 #include "core/base/str.h"
-#include "core/config/options.h"
-#include "core/main/services.h"
-#include "plugins/input/pprof_scrape/job.h"
 #include "plugins/input/pprof_scrape/sync.h"
 #include "tests/unit/failmalloc.h"
+#include "tests/unit/scrape_fixture.h"
 #include "tests/unit/unit.h"
 
 #define ONE_PROFILE                                                                                \
@@ -21,58 +19,15 @@
 	"false }, mutex: { enabled: false }, process_cpu: { enabled: false } } }\n"
 #define JOB "scrape_configs:\n- job_name: api\n" ONE_PROFILE
 
-struct fixture {
-	struct services services;
-	struct dcm_host *host;
-	struct arena arena;
-	struct problems problems;
-	struct tree *tree;
-	struct loop *loop;
-	struct meters meters;
-	struct texts texts;
-	struct job_config config;
-	struct job *job;
-};
-
-static void open_fixture(struct fixture *f, const char *yaml)
+static void open_fixture(struct scrape_fixture *f, const char *yaml)
 {
-	struct options_env env = { .arena = &f->arena, .problems = &f->problems };
-	struct dcm_error err = DCM_ERROR_INIT;
-	struct job_config c = { .meters = &f->meters, .texts = &f->texts };
-
-	memset(f, 0, sizeof(*f));
-	f->services.host.node = "here";
-	services__init(&f->services);
-	assert_int_equal(host__new("scrape", &f->services.host, &f->host, &err), 0);
-	assert_int_equal(tree__load_text("s.yaml", str__of(yaml), &f->tree, &err), 0);
-	c.all = options__fill_one(&env, "input pprof_scrape", f->tree->root, &scrape_options__table);
-	assert_non_null(c.all);
-	f->loop = loop__new(f->host);
-	c.host = f->host;
-	c.loop = f->loop;
-	c.options = c.all->scrape_configs.items;
-	f->config = c;
-	if (job__new(&c, &f->job, &err) < 0)
-		fail_msg("%s", err.text);
+	scrape_fixture__open(f, yaml, NULL);
 	job__go_live(f->job, NULL);
 	loop__cancel(f->loop, &f->job->sync);
 }
 
-static void close_fixture(struct fixture *f)
-{
-	job__free(f->job);
-	assert_int_equal(f->texts.n, 0); /* all of them were given back */
-	texts__fini(&f->texts);
-	loop__free(f->loop);
-	tree__free(f->tree);
-	problems__fini(&f->problems);
-	arena__fini(&f->arena);
-	host__free(f->host);
-	services__fini(&f->services);
-}
-
 /* "a:1 b:2/x": targets, with a label `kind` behind the slash. As job__found(). */
-static int find(struct fixture *f, struct source *s, const char *said)
+static int find(struct scrape_fixture *f, struct source *s, const char *said)
 {
 	struct groups g = { 0 };
 	char text[200], *rest = text;
@@ -93,7 +48,7 @@ static int find(struct fixture *f, struct source *s, const char *said)
 }
 
 /* Addresses of the job's targets in their order, then in brackets those that rules dropped. */
-static const char *targets(const struct fixture *f)
+static const char *targets(const struct scrape_fixture *f)
 {
 	static char text[400];
 	const struct job *j = f->job;
@@ -109,7 +64,7 @@ static const char *targets(const struct fixture *f)
 	return text;
 }
 
-static void lose(struct fixture *f, struct source *s)
+static void lose(struct scrape_fixture *f, struct source *s)
 {
 	job__lost(f->job, s);
 	assert_null(s->next);
@@ -135,7 +90,7 @@ static void targets_are_what_all_sources_say(void **state)
 		{ 0, "a:1 x@y:1", "a:1" }, /* what cannot be is told, and keeps nobody out */
 	};
 	struct source sources[2] = { 0 };
-	struct fixture f;
+	struct scrape_fixture f;
 
 	(void)state;
 	open_fixture(&f, JOB RULES);
@@ -148,7 +103,7 @@ static void targets_are_what_all_sources_say(void **state)
 		assert_string_equal(targets(&f), steps[i].targets);
 	}
 	lose(&f, &sources[0]);
-	close_fixture(&f);
+	scrape_fixture__close(&f);
 }
 
 /* What counts up, and the place in the interval, go on: with the same memory when the labels are the same. */
@@ -158,7 +113,7 @@ static void targets_that_stay_go_on(void **state)
 	const struct target *a, *b;
 	struct labels *found;
 	int64_t at;
-	struct fixture f;
+	struct scrape_fixture f;
 
 	(void)state;
 	open_fixture(&f, JOB);
@@ -178,24 +133,24 @@ static void targets_that_stay_go_on(void **state)
 	assert_ptr_not_equal(f.job->targets.v[1], b);
 
 	/* Found at another place, it is made anew, and takes over. */
-	f.job->targets.v[0]->n_asked = 7;
-	f.job->targets.v[0]->delta_real_ns = 8;
+	f.job->targets.v[0]->state.n_asked = 7;
+	f.job->targets.v[0]->state.delta_real_ns = 8;
 	at = f.job->targets.v[0]->timer.at_mono_ns;
 	assert_int_equal(find(&f, &source, "c:1 a:1"), 0);
 	assert_int_equal(sync__run(f.job), 0);
 	assert_string_equal(targets(&f), "c:1 a:1");
-	assert_int_equal(f.job->targets.v[1]->n_asked, 7);
-	assert_int_equal(f.job->targets.v[1]->delta_real_ns, 8);
+	assert_int_equal(f.job->targets.v[1]->state.n_asked, 7);
+	assert_int_equal(f.job->targets.v[1]->state.delta_real_ns, 8);
 	assert_int_equal(f.job->targets.v[1]->timer.at_mono_ns, at);
 	lose(&f, &source);
-	close_fixture(&f);
+	scrape_fixture__close(&f);
 }
 
 /* A job in another's place has its targets until it has found its own, and then those that are the same. */
 static void another_jobs_targets_go_on(void **state)
 {
 	struct source old_source = { 0 }, source = { 0 };
-	struct fixture f;
+	struct scrape_fixture f;
 	static const struct discovery_kind kind = { .name = "slow_sd" };
 	struct discovery slow = { .kind = &kind };
 	struct job *old, *new = NULL;
@@ -207,10 +162,10 @@ static void another_jobs_targets_go_on(void **state)
 	old = f.job;
 	assert_int_equal(find(&f, &old_source, "a:1 b:1"), 0);
 	assert_int_equal(sync__run(old), 0);
-	old->targets.v[1]->n_asked = 7;
-	old->targets.v[1]->delta_real_ns = 8;
-	old->targets.v[1]->names_itself = true;
-	old->targets.v[1]->unasked_names = 9;
+	old->targets.v[1]->state.n_asked = 7;
+	old->targets.v[1]->state.delta_real_ns = 8;
+	old->targets.v[1]->state.names_itself = true;
+	old->targets.v[1]->state.unasked_names = 9;
 	at = old->targets.v[1]->timer.at_mono_ns;
 	assert_int_equal(job__new(&f.config, &new, &err), 0);
 	f.job = slow.job = new;
@@ -218,7 +173,7 @@ static void another_jobs_targets_go_on(void **state)
 	assert_int_equal(find(&f, &source, "b:1 c:1"), 0);
 	assert_int_equal(new->sync.place, 0);
 	job__go_live(new, old);
-	lose(&(struct fixture){ .job = old }, &old_source);
+	lose(&(struct scrape_fixture){ .job = old }, &old_source);
 	job__retire(old);
 	assert_int_equal(old->targets.n, 0);
 	assert_string_equal(targets(&f), "a:1 b:1");
@@ -240,19 +195,19 @@ static void another_jobs_targets_go_on(void **state)
 	assert_int_equal(sync__run(new), 0);
 	new->discoveries.n = 0;
 	assert_string_equal(targets(&f), "b:1 c:1");
-	assert_true(new->targets.v[0]->names_itself);
-	assert_int_equal(new->targets.v[0]->unasked_names, 9);
-	assert_int_equal(new->targets.v[0]->n_asked, 7);
-	assert_int_equal(new->targets.v[0]->delta_real_ns, 8);
+	assert_true(new->targets.v[0]->state.names_itself);
+	assert_int_equal(new->targets.v[0]->state.unasked_names, 9);
+	assert_int_equal(new->targets.v[0]->state.n_asked, 7);
+	assert_int_equal(new->targets.v[0]->state.delta_real_ns, 8);
 	assert_int_equal(new->targets.v[0]->timer.at_mono_ns, at);
 	lose(&f, &source);
-	close_fixture(&f);
+	scrape_fixture__close(&f);
 }
 
 static void beyond_the_limit_none_is_asked(void **state)
 {
 	struct source source = { 0 };
-	struct fixture f;
+	struct scrape_fixture f;
 
 	(void)state;
 	open_fixture(&f, JOB "  target_limit: 2\n");
@@ -267,7 +222,7 @@ static void beyond_the_limit_none_is_asked(void **state)
 	assert_string_equal(targets(&f), "b:1");
 	assert_string_equal(f.job->trouble, "");
 	lose(&f, &source);
-	close_fixture(&f);
+	scrape_fixture__close(&f);
 }
 
 static int count(void *ctx, const struct dcm_target *t)
@@ -286,7 +241,7 @@ static void all_are_told(void **state)
 {
 	struct source source = { 0 };
 	unsigned n[3] = { 0 };
-	struct fixture f;
+	struct scrape_fixture f;
 
 	(void)state;
 	open_fixture(&f, JOB RULES);
@@ -297,14 +252,14 @@ static void all_are_told(void **state)
 	assert_int_equal(n[1], 1);
 	assert_int_equal(n[2], 2);
 	lose(&f, &source);
-	close_fixture(&f);
+	scrape_fixture__close(&f);
 }
 
 /* Whatever fails for want of memory leaves all as it was. */
 static void failing_memory_is_survived(void **state)
 {
 	struct source source = { 0 };
-	struct fixture f;
+	struct scrape_fixture f;
 
 	(void)state;
 	open_fixture(&f, JOB RULES);
@@ -323,7 +278,7 @@ static void failing_memory_is_survived(void **state)
 		assert_int_equal(source.found.n, found == 0 ? 3 : 2);
 	}
 	lose(&f, &source);
-	close_fixture(&f);
+	scrape_fixture__close(&f);
 }
 
 int main(void)

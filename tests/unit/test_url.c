@@ -21,6 +21,29 @@ static bool curl_understands(const char *url)
 	return does;
 }
 
+static void folders(void **state)
+{
+	static const char *const of[][2] = {
+		{ "http://a:1/debug/pprof/heap", "http://a:1/debug/pprof/" },
+		{ "http://a:1/debug/pprof/heap?x=/y", "http://a:1/debug/pprof/" },
+		{ "http://a/", "http://a/" },
+		{ "http://a/?/", "http://a/" },
+		{ "http://a", "" },
+		{ "http://a?b=/c/d", "" },
+		{ "unix:/run/x.sock:/pprof/heap", "unix:/run/x.sock:/pprof/" },
+		{ "/", "" },
+		{ "", "" },
+	};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(of) / sizeof(of[0]); i++) {
+		struct dcm_str folder = url__folder(str__of(of[i][0]));
+
+		if (!str__eq(folder, str__of(of[i][1])))
+			fail_msg("%s: %.*s", of[i][0], STR_ARG(folder));
+	}
+}
+
 static void good_and_bad_ones(void **state)
 {
 	static const char *const good[] = {
@@ -148,6 +171,7 @@ static void unescapes_as_curl_does(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(folders),
 		cmocka_unit_test(good_and_bad_ones),
 		cmocka_unit_test(curl_takes_what_we_take),
 		cmocka_unit_test(escapes_as_curl_does),

@@ -42,7 +42,7 @@ static int decode(struct arrival *a, struct dcm_found *found, struct dcm_batch *
 		.name = text__str(t->name),
 		.labels = labels,
 		.n_labels = t->labels->n,
-		.time_ns = t->asked_real_ns,
+		.time_ns = t->state.asked_real_ns,
 		.max_bytes = job_options__max_bytes(t->job->options),
 		.found = found,
 		.name_of = a->names ? names__of : NULL,
@@ -149,7 +149,7 @@ static int subtract(struct target *t, const struct delta_scrape *scrape, struct 
 {
 	static const struct delta nothing;
 	/* A stack with names is another than the same without: nothing can be said of what was added. */
-	const struct delta *before = t->names_itself == c->is_named ? &t->delta : &nothing;
+	const struct delta *before = t->state.names_itself == c->is_named ? &t->state.delta : &nothing;
 	int r = delta__apply(before, scrape, c->values, &c->next, ret_is_first, &c->is_reset);
 
 	/*
@@ -165,16 +165,16 @@ static int subtract(struct target *t, const struct delta_scrape *scrape, struct 
 static int difference(struct target *t, const struct delta_scrape *scrape, struct change *c)
 {
 	/* Who makes deltas itself begins with all since its start, of which we know the end alone. */
-	bool first = t->delta_real_ns == 0;
+	bool first = t->state.delta_real_ns == 0;
 	int r = t->plan->is_delta ? 0 : subtract(t, scrape, c, &first);
 
 	if (r < 0)
 		return r;
 	if (first) {
 		c->to.columns &= ~scrape->columns;
-	} else if (t->delta_real_ns) {
-		c->to.time_ns = t->delta_real_ns;
-		c->to.duration_ns = t->asked_real_ns - t->delta_real_ns;
+	} else if (t->state.delta_real_ns) {
+		c->to.time_ns = t->state.delta_real_ns;
+		c->to.duration_ns = t->state.asked_real_ns - t->state.delta_real_ns;
 	}
 	if (c->to.duration_ns < 0)
 		c->to.duration_ns = 0;
@@ -184,15 +184,15 @@ static int difference(struct target *t, const struct delta_scrape *scrape, struc
 /* What is on its way is not counted again. */
 static void settle(struct target *t, struct change *c)
 {
-	struct meters *m = t->job->meters;
+	struct job *j = t->job;
 
 	if (!c->has_next)
 		return;
-	m->n_delta_bytes += delta__bytes(&c->next) - delta__bytes(&t->delta);
-	delta__replace(&t->delta, &c->next);
-	t->delta_real_ns = t->asked_real_ns;
+	j->memory->n_delta_bytes += delta__bytes(&c->next) - delta__bytes(&t->state.delta);
+	delta__replace(&t->state.delta, &c->next);
+	t->state.delta_real_ns = t->state.asked_real_ns;
 	if (c->is_reset)
-		t->job->host->metric_add(m->resets, 1);
+		meters__add(&j->meters, METER_RESETS, 1);
 }
 
 static void describe(const struct dcm_batch *b, const struct dcm_profile *p, uint32_t counting,
@@ -214,7 +214,7 @@ static int make_change(struct target *t, const struct dcm_batch *b, struct chang
 	const struct dcm_profile *p = &b->profiles[0];
 	struct delta_scrape scrape = { .batch = b, .by_stack = c->has_mean_sizes };
 	uint32_t all = p->n_types < 32 ? (1u << p->n_types) - 1 : ~0u;
-	int64_t apart = p->time_ns - t->asked_real_ns;
+	int64_t apart = p->time_ns - t->state.asked_real_ns;
 	int r = 0;
 
 	c->to = (struct dcm_revalue){ .size = sizeof(c->to),
@@ -223,7 +223,7 @@ static int make_change(struct target *t, const struct dcm_batch *b, struct chang
 	c->to.columns = choose(t, b, p);
 	scrape.columns = choose_counting(t, b, p, c, &scrape.steady);
 	if (apart > CLOCKS_APART_NS || apart < -CLOCKS_APART_NS)
-		c->to.time_ns = t->asked_real_ns;
+		c->to.time_ns = t->state.asked_real_ns;
 	if (!c->to.columns)
 		return error__set(err, -EINVAL, "has none of the sample types in keep_sample_type");
 	c->is_needed = c->to.columns != all || scrape.columns || c->to.time_ns != p->time_ns;
@@ -258,7 +258,7 @@ static int emit(struct target *t, struct dcm_batch *batch, const struct change *
 		return 0;
 	r = host->emit(host, batch, NULL, NULL);
 	if (r == 0) {
-		host->metric_add(t->job->meters->samples, n_rows);
+		meters__add(&t->job->meters, METER_SAMPLES, n_rows);
 		return 0;
 	}
 	why = r == -ESHUTDOWN ? "shutdown" : r == -ENOMEM ? "no_memory" : "queue_full";
@@ -274,7 +274,7 @@ static bool is_named(const struct arrival *a)
 {
 	if (!a->names)
 		return false;
-	return a->names->said.n || (a->names->addresses.n == 0 && a->target->names_itself);
+	return a->names->said.n || (a->names->addresses.n == 0 && a->target->state.names_itself);
 }
 
 static int change_and_emit(const struct arrival *a, struct dcm_batch *batch, bool has_mean_sizes,
@@ -296,10 +296,10 @@ static int change_and_emit(const struct arrival *a, struct dcm_batch *batch, boo
 	}
 	/* What it says the next time is of the time since now, whatever became of this. */
 	if (t->plan->is_delta)
-		t->delta_real_ns = t->asked_real_ns;
+		t->state.delta_real_ns = t->state.asked_real_ns;
 	if (r == 0) {
 		settle(t, &c);
-		t->names_itself = c.is_named;
+		t->state.names_itself = c.is_named;
 	}
 	delta__fini(&c.next);
 	free(c.values);

@@ -32,7 +32,7 @@ void discovery__well(struct discovery *d)
 	d->n_looks++;
 	d->looked_real_ns = host->real_ns(host);
 	pthread_mutex_unlock(&d->job->lock);
-	host->metric_add(d->job->meters->looks, 1);
+	meters__add(&d->job->meters, METER_LOOKS, 1);
 	job__looked(d->job);
 	if (had_failed)
 		host->log(host, DCM_LOG_INFO, "job %s: %s: goes well again",
@@ -55,8 +55,8 @@ void discovery__failed(struct discovery *d, const char *fmt, ...)
 	d->n_looks++;
 	d->n_failures++;
 	pthread_mutex_unlock(&d->job->lock);
-	host->metric_add(d->job->meters->looks, 1);
-	host->metric_add(d->job->meters->look_failures, 1);
+	meters__add(&d->job->meters, METER_LOOKS, 1);
+	meters__add(&d->job->meters, METER_LOOK_FAILURES, 1);
 	if (is_new)
 		host->log(host, DCM_LOG_WARNING, "job %s: %s: %s; its targets stay as they were",
 			  d->job->options->job_name, d->kind->name, text);

@@ -43,7 +43,7 @@ struct target_source job__source_of(struct job *j, uint32_t plan)
 
 void job__stop_target(struct target *t)
 {
-	t->job->meters->n_delta_bytes -= delta__bytes(&t->delta);
+	t->job->memory->n_delta_bytes -= delta__bytes(&t->state.delta);
 	scrape__stop(t);
 	target__free(t);
 }
@@ -247,7 +247,7 @@ static int tell(const struct target *t, dcm_target_fn each, void *ctx)
 	struct job *j = t->job;
 	struct dcm_target view = {
 		.size = sizeof(view),
-		.health = t->health,
+		.health = t->state.health,
 		.job = str__of(j->options->job_name),
 		.profile = str__of(t->plan->name),
 		.url = text__str(t->url),
@@ -257,13 +257,13 @@ static int tell(const struct target *t, dcm_target_fn each, void *ctx)
 		.error = str__of(target__error(t)),
 		.interval_ns = t->interval_ns,
 		.timeout_ns = t->timeout_ns,
-		.last_real_ns = t->last_real_ns,
-		.duration_ns = t->duration_ns,
-		.next_real_ns = t->next_real_ns,
-		.bytes = t->bytes,
-		.samples = t->samples,
-		.n_asked = t->n_asked,
-		.n_failed = t->n_failed,
+		.last_real_ns = t->state.last_real_ns,
+		.duration_ns = t->state.duration_ns,
+		.next_real_ns = t->state.next_real_ns,
+		.bytes = t->state.bytes,
+		.samples = t->state.samples,
+		.n_asked = t->state.n_asked,
+		.n_failed = t->state.n_failed,
 	};
 
 	view.labels = j->view.v + view.n_discovered;
@@ -301,20 +301,22 @@ void job__targets(struct job *j, dcm_target_fn each, void *ctx)
 
 void job__count(struct job *j, struct job_counts *to)
 {
-	pthread_mutex_lock(&j->lock);
-	for (size_t i = 0; i < j->targets.n; i++) {
-		uint32_t health = j->targets.v[i]->health;
+	uint32_t n[N_HEALTHS] = { 0 }, n_failed = 0;
 
-		to->n_up += health == DCM_HEALTH_UP;
-		to->n_down += health == DCM_HEALTH_DOWN;
-		to->n_off += health == DCM_HEALTH_OFF;
-		to->n_unknown += health == DCM_HEALTH_UNKNOWN;
-	}
-	to->n_dropped += (uint32_t)j->dropped.n;
-	to->n_found += j->n_found;
+	pthread_mutex_lock(&j->lock);
+	for (size_t i = 0; i < j->targets.n; i++)
+		n[j->targets.v[i]->state.health]++;
 	for (size_t i = 0; i < j->discoveries.n; i++)
-		to->n_failed_discoveries += j->discoveries.v[i]->error[0] != '\0';
+		n_failed += j->discoveries.v[i]->error[0] != '\0';
+	to->n_dropped += (uint32_t)j->dropped.n;
+	meters__set(&j->meters, METER_DROPPED, j->dropped.n);
+	meters__set(&j->meters, METER_FOUND, j->n_found);
 	pthread_mutex_unlock(&j->lock);
+	meters__set(&j->meters, METER_FAILED_DISCOVERIES, n_failed);
+	for (uint32_t h = 0; h < N_HEALTHS; h++) {
+		to->targets[h] += n[h];
+		j->host->metric_set(j->meters.targets[h], n[h]);
+	}
 }
 
 bool job__trouble(struct job *j, char ret[static 512])
@@ -337,7 +339,7 @@ bool job__trouble(struct job *j, char ret[static 512])
 	for (size_t i = 0; i < j->targets.n && !found; i++) {
 		const struct target *t = j->targets.v[i];
 
-		if (t->health != DCM_HEALTH_DOWN)
+		if (t->state.health != DCM_HEALTH_DOWN)
 			continue;
 		snprintf(ret, 512, "%s: %s", t->url->p, target__error(t));
 		found = true;
@@ -406,7 +408,7 @@ int job__new(const struct job_config *c, struct job **ret, struct dcm_error *err
 		return error__nomem(err);
 	j->host = c->host;
 	j->loop = c->loop;
-	j->meters = c->meters;
+	j->memory = c->memory;
 	j->texts = c->texts;
 	j->own = *c->options;
 	scrape_options__inherit(c->all, &j->own);
@@ -418,6 +420,7 @@ int job__new(const struct job_config *c, struct job **ret, struct dcm_error *err
 	j->sync.ctx = j;
 	j->sources.prev = j->sources.next = &j->sources;
 	pthread_mutex_init(&j->lock, NULL);
+	meters__init(&j->meters, c->host, c->options->job_name);
 	r = make_discoveries(j);
 	if (r == 0)
 		r = make_defaults(j);
@@ -452,6 +455,7 @@ void job__free(struct job *j)
 		labels__release(j->defaults[p]);
 	if (j->rules)
 		j->host->rules_free(j->rules);
+	meters__fini(&j->meters);
 	pthread_mutex_destroy(&j->lock);
 	free(j);
 }

@@ -31,8 +31,9 @@ struct dropped {
 struct job {
 	const struct dcm_host *host;
 	struct loop *loop;
-	struct meters *meters;
-	struct texts *texts;		   /* the instance's */
+	struct meters meters;
+	struct memory *memory;		   /* the instance's, */
+	struct texts *texts;		   /* as these */
 	struct job_options own;		   /* the configuration's, with the limits that hold */
 	const struct job_options *options; /* the same */
 	int64_t interval_ns, timeout_ns;
@@ -65,7 +66,7 @@ struct job {
 struct job_config {
 	const struct dcm_host *host;
 	struct loop *loop;
-	struct meters *meters;
+	struct memory *memory;
 	struct texts *texts;
 	const struct scrape_options *all;
 	const struct job_options *options;
@@ -104,11 +105,10 @@ void job__free_dropped(struct job *j);
 /* Any thread. */
 void job__targets(struct job *j, dcm_target_fn each, void *ctx);
 struct job_counts {
-	uint32_t n_up, n_down, n_off, n_unknown, n_dropped;
-	uint32_t n_failed_discoveries;
-	uint64_t n_found; /* addresses */
+	uint32_t targets[N_HEALTHS], n_dropped;
 };
-void job__count(struct job *j, struct job_counts *to); /* adds */
+/* Shows how many there are of each, and adds them. */
+void job__count(struct job *j, struct job_counts *to);
 /* A discovery that fails, what keeps targets out, or a target that is down: one sentence; false: there is none. */
 bool job__trouble(struct job *j, char ret[static 512]);
 

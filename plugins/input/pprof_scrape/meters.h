@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * plugins/input/pprof_scrape/meters.h - what the scraper counts, as /metrics shows it
+ * plugins/input/pprof_scrape/meters.h - what a job counts, as /metrics shows it, with the label scrape_job
+ *
+ * Jobs of one name, as before and after a reload, count on: the metrics go with the last of them.
  */
 #ifndef DECIMA_PPROF_SCRAPE_METERS_H
 #define DECIMA_PPROF_SCRAPE_METERS_H
@@ -20,16 +22,41 @@ enum scrape_failure {
 	SCRAPE_N_FAILURES
 };
 
-struct meters {
-	struct dcm_metric *scrapes, *failures[SCRAPE_N_FAILURES], *skipped, *samples, *bytes,
-		*resets, *names, *name_failures, *duration_ms;
-	struct dcm_metric *up, *down, *off, *dropped;
-	struct dcm_metric *delta_bytes;
-	struct dcm_metric *looks, *look_failures, *found, *failed_discoveries;
-	_Atomic uint64_t n_waiting_bytes; /* of answers that were not read yet */
-	uint64_t n_delta_bytes;		  /* what it shows; the loop's thread */
+enum meter {
+	METER_SCRAPES,
+	METER_SKIPPED,
+	METER_SAMPLES,
+	METER_BYTES,
+	METER_DURATION,
+	METER_RESETS,
+	METER_NAMES,
+	METER_NAME_FAILURES,
+	METER_DROPPED,
+	METER_LOOKS,
+	METER_LOOK_FAILURES,
+	METER_FOUND,
+	METER_FAILED_DISCOVERIES,
+	N_METERS
 };
 
-void meters__init(struct meters *m, const struct dcm_host *host);
+enum { N_HEALTHS = DCM_HEALTH_OFF + 1 };
+
+struct meters {
+	const struct dcm_host *host;
+	struct dcm_metric *of[N_METERS];
+	struct dcm_metric *failures[SCRAPE_N_FAILURES];
+	struct dcm_metric *targets[N_HEALTHS];
+};
+
+void meters__init(struct meters *m, const struct dcm_host *host, const char *job);
+void meters__fini(struct meters *m); /* zeroed: fine */
+void meters__add(const struct meters *m, enum meter which, uint64_t n);
+void meters__set(const struct meters *m, enum meter which, uint64_t value);
+
+/* Memory that all jobs of an instance have together. */
+struct memory {
+	_Atomic uint64_t n_waiting_bytes; /* of answers that were not read yet */
+	uint64_t n_delta_bytes; /* for the last values of what counts up; the loop's thread */
+};
 
 #endif

@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "core/base/str.h"
+#include "core/base/url.h"
 
 void names__fini(struct names *n)
 {
@@ -54,15 +55,11 @@ struct dcm_str names__of(void *ctx, uint64_t address)
 
 bool names__url(struct dcm_str profile_url, struct buf *to)
 {
-	const char *query = memchr(profile_url.p, '?', profile_url.n);
-	struct dcm_str path = { profile_url.p,
-				query ? (uint32_t)(query - profile_url.p) : profile_url.n };
-	const char *slash = memrchr(path.p, '/', path.n);
+	struct dcm_str folder = url__folder(profile_url);
 
-	/* Of "http://host" it is the scheme's. */
-	if (!slash || slash == path.p || slash[-1] == '/')
+	if (!folder.n)
 		return false;
-	buf__str(to, (struct dcm_str){ path.p, (uint32_t)(slash + 1 - path.p) });
+	buf__str(to, folder);
 	buf__str(to, (struct dcm_str){ "symbol", sizeof("symbol") }); /* with its NUL */
 	return !to->error;
 }

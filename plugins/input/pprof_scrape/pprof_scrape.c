@@ -36,8 +36,9 @@ struct jobs {
 struct scraper {
 	const struct dcm_host *host;
 	struct loop *loop;
-	struct meters meters;
-	struct texts texts;	/* of all jobs */
+	struct memory memory; /* of all jobs, */
+	struct texts texts;   /* as these */
+	struct dcm_metric *delta_bytes;
 	struct loop_timer look; /* at how it goes, for people */
 	pthread_mutex_t lock;	/* of `jobs`, which change on the loop's thread */
 	struct jobs jobs;
@@ -52,20 +53,23 @@ static void say(struct scraper *s, const struct job_counts *c)
 {
 	const struct dcm_host *host = s->host;
 	char trouble[512] = "";
-	uint32_t n = c->n_up + c->n_down + c->n_off + c->n_unknown;
+	uint32_t n = 0;
 
+	for (uint32_t h = 0; h < N_HEALTHS; h++)
+		n += c->targets[h];
 	for (size_t i = 0; i < s->jobs.v.n; i++)
 		if (job__trouble(s->jobs.v.v[i], trouble))
 			break;
 	if (trouble[0])
 		host->set_state(host, DCM_STATE_DEGRADED, "%u of %u targets are down; %s",
-				c->n_down, n, trouble);
+				c->targets[DCM_HEALTH_DOWN], n, trouble);
 	else if (n == 0)
 		host->set_state(host, DCM_STATE_OK, "no target was found%s",
 				c->n_dropped ? "; relabelling dropped all there were" : "");
 	else
 		host->set_state(host, DCM_STATE_OK,
-				"scrapes %u profiles of targets, of which %u have answered", n, c->n_up);
+				"scrapes %u profiles of targets, of which %u have answered", n,
+				c->targets[DCM_HEALTH_UP]);
 }
 
 static void free_replaced(struct scraper *s)
@@ -90,13 +94,7 @@ static void look(void *ctx)
 
 	for (size_t i = 0; i < s->jobs.v.n; i++)
 		job__count(s->jobs.v.v[i], &c);
-	host->metric_set(s->meters.up, c.n_up);
-	host->metric_set(s->meters.down, c.n_down);
-	host->metric_set(s->meters.off, c.n_off);
-	host->metric_set(s->meters.dropped, c.n_dropped);
-	host->metric_set(s->meters.found, (double)c.n_found);
-	host->metric_set(s->meters.failed_discoveries, c.n_failed_discoveries);
-	host->metric_set(s->meters.delta_bytes, (double)s->meters.n_delta_bytes);
+	host->metric_set(s->delta_bytes, (double)s->memory.n_delta_bytes);
 	say(s, &c);
 	loop__set(s->loop, &s->look, host->mono_ns(host) + LOOK_NS);
 }
@@ -147,7 +145,7 @@ static int make_jobs(struct scraper *s, const struct scrape_options *all, struct
 	for (uint32_t i = 0; i < all->scrape_configs.n; i++) {
 		struct job_config c = { .host = s->host,
 					.loop = s->loop,
-					.meters = &s->meters,
+					.memory = &s->memory,
 					.texts = &s->texts,
 					.all = all,
 					.options = &options[i] };
@@ -185,7 +183,8 @@ static int scraper_open(const struct dcm_host *host, const void *config, void **
 	pthread_mutex_init(&s->lock, NULL);
 	s->look.fn = look;
 	s->look.ctx = s;
-	meters__init(&s->meters, host);
+	s->delta_bytes = host->metric(host, DCM_GAUGE_METRIC, "scrape_delta_bytes",
+				      "Memory for the last values of profiles that count up");
 	s->loop = loop__new(host);
 	r = s->loop ? make_jobs(s, config, &s->jobs, err) : error__nomem(err);
 	if (r < 0) {
@@ -283,6 +282,14 @@ static void carry_out_change(void *ctx)
 	vec__fini(&old.v);
 }
 
+static void scraper_abort(void *instance, void *change)
+{
+	struct scraper *s = instance;
+
+	loop__call(s->loop, give_up_change, change);
+	free(change);
+}
+
 static int scraper_prepare(void *instance, const void *config, void **ret_change, struct dcm_error *err)
 {
 	struct scraper *s = instance;
@@ -294,13 +301,11 @@ static int scraper_prepare(void *instance, const void *config, void **ret_change
 	*c = (struct change){ .s = s, .options = config, .err = err };
 	loop__call(s->loop, make_change, c);
 	r = c->r;
-	if (r < 0) {
-		loop__call(s->loop, give_up_change, c);
-		free(c);
-		return r;
-	}
-	*ret_change = c;
-	return 0;
+	if (r < 0)
+		scraper_abort(s, c);
+	else
+		*ret_change = c;
+	return r;
 }
 
 static void scraper_commit(void *instance, void *change)
@@ -308,14 +313,6 @@ static void scraper_commit(void *instance, void *change)
 	struct scraper *s = instance;
 
 	loop__call(s->loop, carry_out_change, change);
-	free(change);
-}
-
-static void scraper_abort(void *instance, void *change)
-{
-	struct scraper *s = instance;
-
-	loop__call(s->loop, give_up_change, change);
 	free(change);
 }
 

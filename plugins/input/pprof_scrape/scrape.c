@@ -18,6 +18,7 @@
 #include "core/base/error.h"
 #include "core/base/mem.h"
 #include "core/base/str.h"
+#include "core/base/url.h"
 #include "plugins/input/pprof_scrape/arrival.h"
 
 #define MAX_WAITING_BYTES ((uint64_t)256 << 20)
@@ -36,7 +37,7 @@ struct fetch {
 	struct loop_item item; /* first */
 	struct job *asker;     /* by whose client; the target may have another job meanwhile */
 	struct loop *loop;
-	struct meters *meters;
+	struct memory *memory;
 	struct target *target; /* NULL: it has gone. The loop's thread */
 	uint64_t call;
 	enum question question;
@@ -55,7 +56,7 @@ static void fetch_free(struct fetch *f)
 {
 	if (f->profile)
 		fetch_free(f->profile);
-	atomic_fetch_sub(&f->meters->n_waiting_bytes, f->cap);
+	atomic_fetch_sub(&f->memory->n_waiting_bytes, f->cap);
 	names__fini(&f->names);
 	free(f->body);
 	free(f);
@@ -75,11 +76,11 @@ __attribute__((format(printf, 3, 4))) static void fail(struct target *t, enum sc
 	va_end(ap);
 	pthread_mutex_lock(&j->lock);
 	target__set_error(t, sentence);
-	t->health = DCM_HEALTH_DOWN;
-	t->n_failed++;
-	t->n_failures++;
+	t->state.health = DCM_HEALTH_DOWN;
+	t->state.n_failed++;
+	t->state.n_failures++;
 	pthread_mutex_unlock(&j->lock);
-	j->host->metric_add(j->meters->failures[why], 1);
+	j->host->metric_add(j->meters.failures[why], 1);
 }
 
 /* The client's sentence begins with the URL, which a target's has beside it anyway. */
@@ -123,17 +124,18 @@ static void fail_by_status(struct target *t, const struct fetch *f)
 /* Go's /debug/pprof/ has a link "NAME?debug=1" for each profile that it knows, in quotes. */
 static bool lists(const struct fetch *f, const struct target *t)
 {
-	const struct dcm_str url = text__str(t->url);
-	const char *query = memchr(url.p, '?', url.n);
-	size_t n = query ? (size_t)(query - url.p) : url.n;
-	const char *slash = memrchr(url.p, '/', n);
-	char link[128];
-	int length = snprintf(link, sizeof(link), "%.*s?debug=", (int)(url.p + n - slash - 1), slash + 1);
+	struct dcm_str url = text__str(t->url), page = STR("?debug=");
+	struct dcm_str path = url__without_query(url), folder = url__folder(url);
+	struct dcm_str name = { path.p + folder.n, path.n - folder.n };
 
-	for (const uint8_t *at = f->body;
-	     (at = memmem(at, f->n - (size_t)(at - f->body), link, (size_t)length)); at++)
-		if (at == f->body || strchr("/'\"=", at[-1]))
+	for (const uint8_t *at = f->body, *end = f->body + f->n; at < end; at++) {
+		at = memmem(at, (size_t)(end - at), page.p, page.n);
+		if (!at)
+			break;
+		if ((size_t)(at - f->body) >= name.n && memcmp(at - name.n, name.p, name.n) == 0 &&
+		    (at - name.n == f->body || strchr("/'\"=", at[-(ptrdiff_t)name.n - 1])))
 			return true;
+	}
 	return false;
 }
 
@@ -145,8 +147,8 @@ static void judge_index(struct target *t, const struct fetch *f)
 		return;
 	}
 	pthread_mutex_lock(&t->job->lock);
-	t->health = DCM_HEALTH_OFF;
-	t->n_failures = 0;
+	t->state.health = DCM_HEALTH_OFF;
+	t->state.n_failures = 0;
 	target__set_error(
 		t, "the target does not have this profile: its /debug/pprof/ does not list it");
 	pthread_mutex_unlock(&t->job->lock);
@@ -157,11 +159,11 @@ static void judge_index(struct target *t, const struct fetch *f)
 static void succeed(struct target *t, const struct fetch *f, uint64_t n_rows)
 {
 	pthread_mutex_lock(&t->job->lock);
-	t->health = DCM_HEALTH_UP;
+	t->state.health = DCM_HEALTH_UP;
 	target__set_error(t, NULL);
-	t->n_failures = 0;
-	t->bytes = f->wire_bytes;
-	t->samples = n_rows;
+	t->state.n_failures = 0;
+	t->state.bytes = f->wire_bytes;
+	t->state.samples = n_rows;
 	pthread_mutex_unlock(&t->job->lock);
 }
 
@@ -192,10 +194,10 @@ static void note_answer(struct target *t, const struct fetch *f)
 	struct job *j = t->job;
 
 	pthread_mutex_lock(&j->lock);
-	t->duration_ns = f->duration_ns;
+	t->state.duration_ns = f->duration_ns;
 	pthread_mutex_unlock(&j->lock);
-	j->host->metric_add(j->meters->duration_ms, (uint64_t)(f->duration_ns / 1000000));
-	j->host->metric_add(j->meters->bytes, f->wire_bytes);
+	meters__add(&j->meters, METER_DURATION, (uint64_t)f->duration_ns);
+	meters__add(&j->meters, METER_BYTES, f->wire_bytes);
 }
 
 /* What a target is asked. */
@@ -216,12 +218,13 @@ static int ask(struct target *t, const struct asking *what);
 static void take_without_names(struct target *t, struct fetch *profile, const struct fetch *f)
 {
 	/* One that answers and knows no name may be reading them; for a while. */
-	bool is_mute = f->status / 100 == 2 && (!t->names_itself || t->n_failures >= PATIENCE);
+	bool is_mute = f->status / 100 == 2 &&
+		       (!t->state.names_itself || t->state.n_failures >= PATIENCE);
 	bool is_nowhere = !f->fault &&
 			  (f->status == 404 || f->status == 405 || f->status == 501 || is_mute);
 
-	t->job->host->metric_add(t->job->meters->name_failures, 1);
-	if (t->names_itself && !is_nowhere) {
+	meters__add(&t->job->meters, METER_NAME_FAILURES, 1);
+	if (t->state.names_itself && !is_nowhere) {
 		if (f->fault)
 			fail_by_fault(t, f);
 		else if (f->status / 100 == 2)
@@ -231,7 +234,7 @@ static void take_without_names(struct target *t, struct fetch *profile, const st
 			fail_by_status(t, f);
 		return;
 	}
-	t->unasked_names = UNASKED_NAMES;
+	t->state.unasked_names = UNASKED_NAMES;
 	take_profile(t, profile, NULL);
 }
 
@@ -248,7 +251,7 @@ static void take_names(struct target *t, const struct fetch *f)
 	} else if (n == 0) {
 		take_without_names(t, profile, f);
 	} else {
-		t->job->host->metric_add(t->job->meters->names, (uint64_t)n);
+		meters__add(&t->job->meters, METER_NAMES, (uint64_t)n);
 		take_profile(t, profile, &profile->names);
 	}
 }
@@ -276,10 +279,10 @@ static bool ask_names(struct target *t, struct fetch *profile)
 /* True: it waits for names, and is the question's. */
 static bool take_or_ask(struct target *t, struct fetch *f)
 {
-	bool may_ask = t->unasked_names == 0;
+	bool may_ask = t->state.unasked_names == 0;
 
 	if (!may_ask)
-		t->unasked_names--;
+		t->state.unasked_names--;
 	return take_profile(t, f, may_ask ? &f->names : NULL) == ARRIVAL_UNNAMED && ask_names(t, f);
 }
 
@@ -289,14 +292,12 @@ static bool take_or_ask(struct target *t, struct fetch *f)
  */
 static bool ask_index(struct target *t)
 {
-	const char *query = memchr(t->url->p, '?', t->url->n);
-	struct dcm_str path = { t->url->p, query ? (uint32_t)(query - t->url->p) : t->url->n };
-	const char *slash = memrchr(path.p, '/', path.n);
+	struct dcm_str folder = url__folder(text__str(t->url));
 	char url[1024];
 
-	if (!slash || (size_t)(slash - path.p) + 2 > sizeof(url))
+	if (!folder.n || folder.n >= sizeof(url))
 		return false;
-	snprintf(url, sizeof(url), "%.*s", (int)(slash - path.p) + 1, path.p);
+	snprintf(url, sizeof(url), "%.*s", STR_ARG(folder));
 	ask(t, &(struct asking){ .question = ASK_INDEX, .url = url });
 	return true;
 }
@@ -312,7 +313,7 @@ static void answered(struct loop_item *item)
 		fetch_free(f);
 		return;
 	}
-	t->fetch = NULL;
+	t->state.fetch = NULL;
 	if (f->fault == -ECANCELED) {
 		/* The instance stops: nobody failed. What came already goes its way. */
 		if (f->profile)
@@ -348,7 +349,7 @@ static void copy_header(struct fetch *f, const struct dcm_http_reply *reply)
 /* Room for n bytes more, within what all bodies together may have. */
 static bool make_room(struct fetch *f, size_t n)
 {
-	_Atomic uint64_t *waiting = &f->meters->n_waiting_bytes;
+	_Atomic uint64_t *waiting = &f->memory->n_waiting_bytes;
 	size_t cap = f->cap ? f->cap : 16384;
 	uint8_t *body;
 
@@ -440,17 +441,17 @@ static int ask(struct target *t, const struct asking *what)
 	f->item.fn = answered;
 	f->asker = j;
 	f->loop = j->loop;
-	f->meters = j->meters;
+	f->memory = j->memory;
 	f->target = t;
 	f->question = what->question;
 	f->profile = what->profile;
-	t->fetch = f;
+	t->state.fetch = f;
 	j->n_calls++;
 	r = j->host->http_start(j->client, &call, &f->call, &err);
 	if (r == 0)
 		return 0;
 	j->n_calls--;
-	t->fetch = NULL;
+	t->state.fetch = NULL;
 	free(f);
 	if (r != -ESHUTDOWN)
 		fail(t, r == -ENOMEM ? SCRAPE_MEMORY : SCRAPE_CONNECT, "%s", err.text);
@@ -460,11 +461,12 @@ static int ask(struct target *t, const struct asking *what)
 /* How many turns to the next one: a target that keeps failing, or has no such profile, is asked rarely. */
 static int64_t turns_of(const struct target *t)
 {
-	if (t->health == DCM_HEALTH_OFF)
+	if (t->state.health == DCM_HEALTH_OFF)
 		return OFF_TURNS;
-	if (t->n_failures < PATIENCE)
+	if (t->state.n_failures < PATIENCE)
 		return 1;
-	return t->n_failures - PATIENCE + 2 < MAX_TURNS ? t->n_failures - PATIENCE + 2 : MAX_TURNS;
+	return t->state.n_failures - PATIENCE + 2 < MAX_TURNS ? t->state.n_failures - PATIENCE + 2
+							      : MAX_TURNS;
 }
 
 static void set_timer(struct target *t, int64_t turns)
@@ -474,7 +476,7 @@ static void set_timer(struct target *t, int64_t turns)
 	int64_t next = target__next_ns(t, now) + (turns - 1) * t->interval_ns;
 
 	pthread_mutex_lock(&j->lock);
-	t->next_real_ns = next;
+	t->state.next_real_ns = next;
 	pthread_mutex_unlock(&j->lock);
 	if (loop__set(j->loop, &t->timer, j->host->mono_ns(j->host) + (next - now)) < 0)
 		fail(t, SCRAPE_MEMORY, "out of memory: it is not asked any more until a reload");
@@ -485,15 +487,15 @@ static void turn(void *ctx)
 	struct target *t = ctx;
 	struct job *j = t->job;
 
-	if (t->fetch) {
-		j->host->metric_add(j->meters->skipped, 1);
+	if (t->state.fetch) {
+		meters__add(&j->meters, METER_SKIPPED, 1);
 	} else {
-		t->asked_real_ns = j->host->real_ns(j->host);
+		t->state.asked_real_ns = j->host->real_ns(j->host);
 		pthread_mutex_lock(&j->lock);
-		t->last_real_ns = t->asked_real_ns;
-		t->n_asked++;
+		t->state.last_real_ns = t->state.asked_real_ns;
+		t->state.n_asked++;
 		pthread_mutex_unlock(&j->lock);
-		j->host->metric_add(j->meters->scrapes, 1);
+		meters__add(&j->meters, METER_SCRAPES, 1);
 		ask(t, &(struct asking){ .question = ASK_PROFILE, .url = t->url->p });
 	}
 	set_timer(t, turns_of(t));
@@ -519,37 +521,20 @@ void scrape__take_over(struct target *t, struct target *old)
 	/* There is room where the old one was. */
 	if (was_set)
 		loop__set(l, &t->timer, at);
-	t->fetch = old->fetch;
-	if (t->fetch)
-		t->fetch->target = t;
-	old->fetch = NULL;
-	t->delta = old->delta;
-	old->delta = (struct delta){ 0 };
-	t->delta_real_ns = old->delta_real_ns;
-	t->names_itself = old->names_itself;
-	t->unasked_names = old->unasked_names;
-	t->asked_real_ns = old->asked_real_ns;
-	t->health = old->health;
-	t->last_real_ns = old->last_real_ns;
-	t->next_real_ns = old->next_real_ns;
-	t->duration_ns = old->duration_ns;
-	t->bytes = old->bytes;
-	t->samples = old->samples;
-	t->n_asked = old->n_asked;
-	t->n_failed = old->n_failed;
-	t->n_failures = old->n_failures;
-	t->error = old->error;
-	old->error = NULL;
+	t->state = old->state;
+	old->state = (struct target_state){ 0 };
+	if (t->state.fetch)
+		t->state.fetch->target = t;
 }
 
 void scrape__stop(struct target *t)
 {
 	loop__cancel(t->job->loop, &t->timer);
-	if (!t->fetch)
+	if (!t->state.fetch)
 		return;
-	if (t->fetch->profile)
-		take_profile(t, t->fetch->profile, NULL);
-	t->fetch->target = NULL;
-	t->job->host->http_cancel(t->fetch->asker->client, t->fetch->call);
-	t->fetch = NULL;
+	if (t->state.fetch->profile)
+		take_profile(t, t->state.fetch->profile, NULL);
+	t->state.fetch->target = NULL;
+	t->job->host->http_cancel(t->state.fetch->asker->client, t->state.fetch->call);
+	t->state.fetch = NULL;
 }

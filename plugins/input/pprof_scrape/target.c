@@ -49,26 +49,28 @@ void target__free(struct target *t)
 {
 	if (!t)
 		return;
-	delta__fini(&t->delta);
+	delta__fini(&t->state.delta);
 	if (t->found) {
 		texts__release(t->found->texts, t->name);
 		texts__release(t->found->texts, t->url);
 	}
 	labels__release(t->labels);
 	labels__release(t->found);
-	free(t->error);
+	free(t->state.error);
 	free(t);
 }
 
 const char *target__error(const struct target *t)
 {
-	return t->error ? t->error : t->health == DCM_HEALTH_DOWN ? "out of memory" : "";
+	return t->state.error			    ? t->state.error
+	       : t->state.health == DCM_HEALTH_DOWN ? "out of memory"
+						    : "";
 }
 
 void target__set_error(struct target *t, const char *sentence)
 {
-	free(t->error);
-	t->error = sentence ? mem__dup_str(sentence, strlen(sentence)) : NULL;
+	free(t->state.error);
+	t->state.error = sentence ? mem__dup_str(sentence, strlen(sentence)) : NULL;
 }
 
 /* ---- the labels before the rules ---- */

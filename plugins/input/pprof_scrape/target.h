@@ -21,18 +21,8 @@
 struct job;
 struct fetch; /* scrape.c */
 
-struct target {
-	struct job *job;
-	const struct profile_plan *plan; /* the job's */
-	struct labels *found, *labels;	 /* what discovery said; what profiles have */
-	struct text *name;		 /* first part of the types */
-	struct text *url;
-	struct dcm_hash identity; /* of URL, labels, interval, timeout: equal ones are one target */
-	int64_t interval_ns, timeout_ns;
-	int64_t covers_ns; /* what a profile takes before its answer begins: the seconds asked for */
-
-	/* Below: what happens to it, on the loop's thread; read by others under the job's lock. */
-	struct loop_timer timer;
+/* What has happened to a target: goes over to the one that is found again after a reload. */
+struct target_state {
 	struct fetch *fetch; /* what is under way; NULL: nothing */
 	int64_t asked_real_ns;
 	struct delta delta;
@@ -44,6 +34,21 @@ struct target {
 	int64_t last_real_ns, duration_ns, next_real_ns;
 	uint64_t bytes, samples, n_asked, n_failed;
 	char *error; /* a sentence; NULL: none, or no memory for it */
+};
+
+struct target {
+	struct job *job;
+	const struct profile_plan *plan; /* the job's */
+	struct labels *found, *labels;	 /* what discovery said; what profiles have */
+	struct text *name;		 /* first part of the types */
+	struct text *url;
+	struct dcm_hash identity; /* of URL, labels, interval, timeout: equal ones are one target */
+	int64_t interval_ns, timeout_ns;
+	int64_t covers_ns; /* what a profile takes before its answer begins: the seconds asked for */
+
+	/* On the loop's thread; read by others under the job's lock. */
+	struct loop_timer timer;
+	struct target_state state;
 };
 
 /* What is the same for all targets of one profile of a job. */

@@ -1,0 +1,50 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * tests/unit/scrape_fixture.c - the scraper's one job, with the core's real services and without its thread
+ */
+#include "tests/unit/scrape_fixture.h"
+
+#include <string.h>
+
+#include "core/base/str.h"
+#include "tests/unit/unit.h"
+
+void scrape_fixture__open(struct scrape_fixture *f, const char *yaml,
+			  void (*adjust)(struct host_services *services))
+{
+	struct options_env env = { .arena = &f->arena, .problems = &f->problems };
+	struct dcm_error err = DCM_ERROR_INIT;
+	struct job_config c = { .memory = &f->memory, .texts = &f->texts };
+
+	memset(f, 0, sizeof(*f));
+	f->services.host.node = "here";
+	services__init(&f->services);
+	if (adjust)
+		adjust(&f->services.host);
+	assert_int_equal(host__new("scrape", &f->services.host, &f->host, &err), 0);
+	assert_int_equal(tree__load_text("s.yaml", str__of(yaml), &f->tree, &err), 0);
+	c.all = options__fill_one(&env, "input pprof_scrape", f->tree->root, &scrape_options__table);
+	assert_non_null(c.all);
+	assert_int_equal(f->problems.n, 0);
+	f->loop = loop__new(f->host);
+	c.host = f->host;
+	c.loop = f->loop;
+	c.options = c.all->scrape_configs.items;
+	f->config = c;
+	if (job__new(&c, &f->job, &err) < 0)
+		fail_msg("%s", err.text);
+}
+
+void scrape_fixture__close(struct scrape_fixture *f)
+{
+	job__free(f->job);
+	assert_int_equal(f->texts.n, 0);
+	assert_true(f->memory.n_delta_bytes == 0);
+	texts__fini(&f->texts);
+	loop__free(f->loop);
+	tree__free(f->tree);
+	problems__fini(&f->problems);
+	arena__fini(&f->arena);
+	host__free(f->host);
+	services__fini(&f->services);
+}
