@@ -119,8 +119,19 @@ grep -v 'request=/checkout' "$dir/stacks" >"$dir/others" && not_ok scrape.sample
 ask query stacks "memory:alloc_space:bytes:space:bytes:delta{job=\"service\"}" --group-by bytes --focus '^main\.allocate$' >"$dir/stacks" 2>&1
 expect scrape.sample_number 'bytes=10240' "$dir/stacks"
 
-# What our export has more than before is what the endpoint counted meanwhile.
+# Our export of the heap is what Go counts at the endpoint: what is held, and all that was allocated since the first scrape.
 top_of() { go tool pprof -symbolize=none -sample_index="$1" -focus "$2" -unit "$3" -top "$4" 2>/dev/null | sed -n 's/^Showing nodes accounting for \([0-9.]*\).*/\1/p'; }
+# heap_export NAME TYPE INDEX FUNCTION BYTES
+heap_export() {
+	ask query pprof "$2{job=\"service\"}" --from now-10m -o "$dir/heap.pb.gz" >"$dir/err" 2>&1
+	there=$(top_of "$3" "$4" B "http://$one/debug/pprof/heap")
+	here=$(top_of "$3" "$4" B "$dir/heap.pb.gz")
+	[ "$there" = "$5" ] && [ "$here" = "$5" ] && ok "$1" || not_ok "$1" "$there there, $here exported, not $5: $(head -n 1 "$dir/err")"
+}
+heap_export scrape.kept_export memory:inuse_space:bytes:space:bytes inuse_space '^main\.keep$' 1048576
+heap_export scrape.allocated_export memory:alloc_space:bytes:space:bytes:delta alloc_space '^main\.allocate$' "$after"
+
+# What our export has more than before is what the endpoint counted meanwhile.
 mutex=mutex:contentions:count:contentions:count:delta
 contended() { top_of contentions '^main\.contend' count "$1"; }
 export_mutex() { ask query pprof "$mutex{job=\"service\"}" --from now-10m -o "$dir/mutex.pb.gz" >"$dir/err" 2>&1; }

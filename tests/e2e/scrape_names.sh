@@ -68,6 +68,8 @@ if command -v go >/dev/null; then
 		awk '/cache::fill|operator new| main$/ { sub(/^ *([0-9.]+[a-zA-Z]* +)?/, ""); print }' | sed 's/(.*//' | sort -u >"$dir/go"
 	stacks named | head -n 1 | sed 's/ [0-9]*$//' | tr ';' '\n' | grep -v '^operator new' | sort -u >"$dir/ours"
 	if cmp -s "$dir/go" "$dir/ours"; then ok scrape_names.as_go; else not_ok scrape_names.as_go "$(diff "$dir/go" "$dir/ours" | tr '\n' '|')"; fi
+else
+	skip scrape_names.as_go "go is not installed; apt-get install golang-go"
 fi
 
 # While the names fail, profiles do: they would have other stacks. What was allocated meanwhile is counted afterwards.
@@ -113,9 +115,9 @@ most=$(($(count absent 3) - 1000))
 # One that does not answer holds up nobody; its first profile has no names, as it never said any.
 wait_for 20 health silent up && ok scrape_names.silent_is_taken || not_ok scrape_names.silent_is_taken "$(grep silent "$dir/targets")"
 get /metrics >"$dir/metrics"
-names_counted() { awk '/^decima_scrape_names_total/ { n = $2 } END { exit !(n >= 9) }' "$dir/metrics"; }
+names_counted() { awk '/^decima_scrape_names_total/ { n += $2 } END { exit !(n >= 9) }' "$dir/metrics"; }
 names_counted && ok scrape_names.counted || not_ok scrape_names.counted "$(grep scrape_name "$dir/metrics" | tr '\n' '|')"
-failures_counted() { awk '/^decima_scrape_name_failures_total/ { n = $2 } END { exit !(n >= 3) }' "$dir/metrics"; }
+failures_counted() { awk '/^decima_scrape_name_failures_total/ { n += $2 } END { exit !(n >= 3) }' "$dir/metrics"; }
 failures_counted && ok scrape_names.failures_counted || not_ok scrape_names.failures_counted "$(grep scrape_name "$dir/metrics" | tr '\n' '|')"
 
 # ---- with a build id: from debuginfo that comes later, whoever was scraped ----

@@ -16,7 +16,7 @@ cat >"$tree/configure" <<'SH'
 cat >Makefile <<MAKE
 prefix = ${1#--prefix=}
 all:
-	printf '#!/bin/sh\\necho "called: \$\$*"\\n' >decima
+	printf '#!/bin/sh\\necho "called: \$\$*"\\n[ "\$\$1\$\$CANNOT_SAMPLE" != recordyes ] || { echo no right >&2; exit 1; }\\n' >decima
 	chmod +x decima
 install: all
 	mkdir -p \$(prefix)/bin
@@ -28,7 +28,7 @@ SH
 chmod +x "$tree/configure"
 
 run() {
-	DECIMA_PREFIX=$dir/prefix DECIMA_LINK=$dir/bin/decima PATH=$dir/bin:$PATH \
+	CANNOT_SAMPLE=${CANNOT_SAMPLE:-} DECIMA_PREFIX=$dir/prefix DECIMA_LINK=$dir/bin/decima PATH=$dir/bin:$PATH \
 		"$tree/tools/run" "$@" >"$dir/out" 2>"$dir/err"
 }
 run --log-level debug
@@ -40,6 +40,9 @@ expect with_its_words '--log-level debug' "$dir/out"
 if [ "$(id -u)" -eq 0 ]; then
 	expect says_how_to_ask 'in another terminal: decima query flame process_cpu:' "$dir/err"
 	expect links_the_manual manual "$dir/share/man/man1/decima.1"
+	CANNOT_SAMPLE=yes run
+	expect says_why_it_does_not_sample 'this machine cannot be sampled: no right' "$dir/err"
+	expect scrapes_itself_then "called: run -c $tree/conf/scraper.yaml" "$dir/out"
 	# Somebody else's decima comes first in PATH.
 	rm "$dir/bin/decima"
 	printf '#!/bin/sh\n' >"$dir/bin/decima"

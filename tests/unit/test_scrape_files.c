@@ -9,6 +9,7 @@
 #include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/fsuid.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -17,21 +18,28 @@
 #include "tests/unit/scrape_fixture.h"
 #include "tests/unit/unit.h"
 
+#define NOBODY 65534
+
 DEFINE_FOLDER(dir, "scrape-files", 0700);
 
 struct fixture {
 	struct scrape_fixture of;
 	pthread_t thread;
+	bool is_nobody; /* whose files root's thread may not open */
 };
 
-static void *run(void *loop)
+static void *run(void *ctx)
 {
-	loop__run(loop);
+	struct fixture *f = ctx;
+
+	if (f->is_nobody)
+		setfsuid(NOBODY);
+	loop__run(f->of.loop);
 	return NULL;
 }
 
 /* Patterns are of paths in the folder. */
-static void open_fixture(struct fixture *f, const char *pattern, const char *another)
+static void open_fixture_as(struct fixture *f, bool is_nobody, const char *pattern, const char *another)
 {
 	struct dcm_error err = DCM_ERROR_INIT;
 	char yaml[1000];
@@ -40,9 +48,15 @@ static void open_fixture(struct fixture *f, const char *pattern, const char *ano
 		 "scrape_configs: [ { job_name: api, scrape_interval: 24h, file_sd_configs: [ { "
 		 "files: [ '%s/%s', '%s/%s' ], refresh_interval: 24h } ] } ]",
 		 dir, pattern, dir, another);
+	f->is_nobody = is_nobody;
 	scrape_fixture__open(&f->of, yaml, NULL);
 	assert_int_equal(job__start(f->of.job, &err), 0);
-	assert_int_equal(pthread_create(&f->thread, NULL, run, f->of.loop), 0);
+	assert_int_equal(pthread_create(&f->thread, NULL, run, f), 0);
+}
+
+static void open_fixture(struct fixture *f, const char *pattern, const char *another)
+{
+	open_fixture_as(f, false, pattern, another);
 }
 
 static void close_fixture(struct fixture *f)
@@ -196,7 +210,7 @@ static void files_come_change_and_go(void **state)
 	close_fixture(&f);
 }
 
-/* A link to nowhere, a pipe that nobody writes to, a folder, no permission (root has it): nobody waits for them. */
+/* A link to nowhere, a pipe that nobody writes to, a folder: nobody waits for them. */
 static void what_cannot_be_read_keeps_what_it_had(void **state)
 {
 	static const struct step steps[] = {
@@ -207,11 +221,6 @@ static void what_cannot_be_read_keeps_what_it_had(void **state)
 		  "/u/a.json: cannot be read" },
 		{ "mkdir u/c.json; rm u/a.json", "u/b.json=b:2", "/u/c.json: cannot be read" },
 		{ "rmdir u/c.json", "u/b.json=b:2", NULL },
-	};
-	static const struct step closed[] = {
-		{ "chmod 0 u/b.json; touch u/b.json", "u/b.json=b:2",
-		  "/u/b.json: cannot be read: Permission denied" },
-		{ "chmod 600 u/b.json; echo '[]' >u/b.json", "", NULL },
 	};
 	struct fixture f;
 
@@ -224,8 +233,30 @@ static void what_cannot_be_read_keeps_what_it_had(void **state)
 	open_fixture(&f, "u/*.json", "u/none.yml");
 	wait_for(&f, "u/a.json=a:1 u/b.json=b:1", NULL, "the start");
 	TAKE_STEPS(&f, steps);
-	if (geteuid() != 0)
-		TAKE_STEPS(&f, closed);
+	close_fixture(&f);
+}
+
+static void what_is_closed_keeps_what_it_had(void **state)
+{
+	static const struct step steps[] = {
+		{ "chmod 0 c/b.json; touch c/b.json", "c/b.json=b:1",
+		  "/c/b.json: cannot be read: Permission denied" },
+		{ "chmod 644 c/b.json; echo '- targets: [b:2]' >c/b.json.new; mv c/b.json.new "
+		  "c/b.json",
+		  "c/b.json=b:1", "/c/b.json: " },
+		{ "echo '[{\"targets\":[\"b:3\"]}]' >c/b.json", "c/b.json=b:3", NULL },
+	};
+	struct fixture f;
+
+	(void)state;
+	assert_int_equal(shell("cd '%s' && chmod 755 . && mkdir c && "
+			       "echo '[{\"targets\":[\"b:1\"]}]' >c/b.json && chmod 755 c && chmod "
+			       "644 c/b.json",
+			       dir),
+			 0);
+	open_fixture_as(&f, geteuid() == 0, "c/*.json", "c/none.yml");
+	wait_for(&f, "c/b.json=b:1", NULL, "the start");
+	TAKE_STEPS(&f, steps);
 	close_fixture(&f);
 }
 
@@ -288,13 +319,48 @@ static void folders_are_replaced(void **state)
 	close_fixture(&f);
 }
 
+/* Lines "inotify wd:.." of this process. */
+static int n_watches(void)
+{
+	FILE *lines = popen("cat /proc/$PPID/fdinfo/* 2>/dev/null | grep -c '^inotify wd:'", "r");
+	int n = -1;
+
+	assert_non_null(lines);
+	assert_int_equal(fscanf(lines, "%d", &n), 1);
+	pclose(lines);
+	return n;
+}
+
+/* However often folders take each other's place, those that have moved away are watched no more. */
+static void folders_that_moved_are_let_go(void **state)
+{
+	struct fixture f;
+	char command[200], want[40];
+
+	(void)state;
+	assert_int_equal(shell("cd '%s' && mkdir w && echo '- targets: [a:0]' >w/a.yml", dir), 0);
+	open_fixture(&f, "w/*.yml", "w/a.yml");
+	wait_for(&f, "w/a.yml=a:0", NULL, "the start");
+	for (int i = 1; i <= 10; i++) {
+		snprintf(command,
+			 sizeof(command), "mkdir w.new && echo '- targets: [a:%d]' >w.new/a.yml && mv w w.%d && mv w.new w",
+			 i, i);
+		snprintf(want, sizeof(want), "w/a.yml=a:%d", i);
+		take_steps(&f, &(struct step){ command, want, NULL }, 1);
+	}
+	assert_int_equal(n_watches(), 1);
+	close_fixture(&f);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(files_come_change_and_go),
 		cmocka_unit_test(what_cannot_be_read_keeps_what_it_had),
+		cmocka_unit_test(what_is_closed_keeps_what_it_had),
 		cmocka_unit_test(maps_of_kubernetes_are_replaced),
 		cmocka_unit_test(folders_are_replaced),
+		cmocka_unit_test(folders_that_moved_are_let_go),
 	};
 
 	return cmocka_run_group_tests(tests, make_dir, remove_dir);

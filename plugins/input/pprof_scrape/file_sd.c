@@ -12,6 +12,7 @@
  */
 #include <errno.h>
 #include <glob.h>
+#include <stdalign.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -289,15 +290,28 @@ static void look(void *ctx)
 	set_next(f, now);
 }
 
-/* What changed does not matter: all is looked at, once it has been quiet for a moment. */
+/* A directory that has moved away is nobody's any more; the look that follows watches it anew if it is. */
+static void unwatch_moved(const struct file_sd *f, const char *events, size_t n)
+{
+	const struct inotify_event *e;
+
+	for (size_t at = 0; at < n; at += sizeof(*e) + e->len) {
+		e = (const struct inotify_event *)(const void *)(events + at);
+		if (e->mask & IN_MOVE_SELF)
+			inotify_rm_watch(f->inotify, e->wd);
+	}
+}
+
+/* Which file changed does not matter: all is looked at, once it has been quiet for a moment. */
 static void changed(void *ctx)
 {
 	struct file_sd *f = ctx;
-	char events[4096];
+	alignas(struct inotify_event) char events[4096];
 	int64_t soon = f->job->host->mono_ns(f->job->host) + SETTLE_NS;
+	ssize_t n;
 
-	while (read(f->inotify, events, sizeof(events)) > 0)
-		;
+	while ((n = read(f->inotify, events, sizeof(events))) > 0)
+		unwatch_moved(f, events, (size_t)n);
 	f->look.fn = look;
 	if (!f->look.place || f->look.at_mono_ns > soon)
 		loop__set(f->job->loop, &f->look, soon);

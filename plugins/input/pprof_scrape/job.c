@@ -196,7 +196,7 @@ static bool make_view(struct job *j, const struct target *t)
 	return vec__reserve(&j->view, t->found->n + j->defaults[t->plan - j->plans]->n + t->labels->n);
 }
 
-/* False: there is no such profile any more, or no memory. */
+/* False: there is no such profile any more, or no memory, and then it begins anew when it is found. */
 static bool adopt(struct job *j, struct target *t)
 {
 	const struct profile_plan *plan = plan_named(j, t->plan->name);
@@ -205,7 +205,12 @@ static bool adopt(struct job *j, struct target *t)
 		return false;
 	t->job = j;
 	t->plan = plan;
-	return make_view(j, t) && vec__push(&j->targets, t);
+	if (make_view(j, t) && vec__push(&j->targets, t))
+		return true;
+	j->host->log(j->host, DCM_LOG_WARNING,
+		     "job %s: %s: no memory to go on over the reload: what it counted is lost, it begins anew",
+		     j->options->job_name, t->url->p);
+	return false;
 }
 
 void job__go_live(struct job *j, struct job *old)

@@ -46,7 +46,10 @@ func burnOuter() {
 //go:noinline
 func park(forever chan struct{}) { <-forever }
 
-var block []byte
+var kept, block []byte
+
+//go:noinline
+func keep() { kept = make([]byte, 1<<20) }
 
 //go:noinline
 func allocate(n int) {
@@ -81,6 +84,7 @@ func main() {
 	runtime.SetMutexProfileFraction(1)
 	runtime.SetBlockProfileRate(1)
 
+	keep()
 	address := "127.0.0.1:0"
 	if len(os.Args) > 1 {
 		address = os.Args[1]
