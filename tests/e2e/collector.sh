@@ -134,7 +134,7 @@ in_and_out() {
 }
 printf 'inputs: { receive: {} }\nstorage: { memory: {} }\n' >"$dir/near.yaml"
 
-case " ${DECIMA_TEST_COLLECTORS:-0.165} " in *" 0.144 "*) in_and_out 0.144 1.9 ;; esac
+case " ${DECIMA_TEST_COLLECTORS:-0.165} " in *" 0.144 "*) in_and_out 0.144 1.9 ;; *) skip collector.0.144 "takes two minutes more: DECIMA_TEST_COLLECTORS='0.144 0.165'" ;; esac
 collector_stop
 far_stop
 in_and_out 0.165 1.10 || exit 0
