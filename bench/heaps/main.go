@@ -2,19 +2,28 @@
 
 // heaps - serves heap profiles that grow, for bench/scrape
 //
-//	heaps SNAPSHOTS
+//	heaps SNAPSHOTS [DOORS CERTIFICATE]
 //
 // Makes that many real profiles of its own allocations, one after the other, of about 60 kB each (gzip, as Go writes them),
 // prints the address, the sizes in bytes packed and unpacked, and the samples of the last, and serves them: the k-th question
 // with one ?n=N gets the k-th, and from the last on always that. The profiles are this program's: main.leaf under some
-// 3,200 different chains of main.left and main.right. Standard library only.
+// 3,200 different chains of main.left and main.right. DOORS ports more speak TLS; their numbers are the second line, and the
+// certificate that they show, which is its own authority, stands in the file CERTIFICATE. Standard library only.
 package main
 
 import (
 	"bytes"
 	"compress/gzip"
+	"crypto/ecdsa"
+	"crypto/elliptic"
+	"crypto/rand"
+	"crypto/tls"
+	"crypto/x509"
+	"crypto/x509/pkix"
+	"encoding/pem"
 	"fmt"
 	"io"
+	"math/big"
 	"net"
 	"net/http"
 	"os"
@@ -22,6 +31,7 @@ import (
 	"runtime/pprof"
 	"strconv"
 	"sync"
+	"time"
 )
 
 var kept [][]byte
@@ -53,10 +63,7 @@ func snapshot() []byte {
 
 	runtime.GC()
 	runtime.GC()
-	if err := pprof.Lookup("allocs").WriteTo(&b, 0); err != nil {
-		fmt.Fprintln(os.Stderr, err)
-		os.Exit(1)
-	}
+	check(pprof.Lookup("allocs").WriteTo(&b, 0))
 	return b.Bytes()
 }
 
@@ -67,6 +74,36 @@ func unpacked(b []byte) int {
 	}
 	n, _ := io.Copy(io.Discard, r)
 	return int(n)
+}
+
+func check(err error) {
+	if err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		os.Exit(1)
+	}
+}
+
+func certificate(file string) tls.Certificate {
+	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
+	check(err)
+	all := x509.Certificate{SerialNumber: big.NewInt(1), Subject: pkix.Name{CommonName: "heaps"}, NotBefore: time.Now().Add(-time.Hour), NotAfter: time.Now().Add(24 * time.Hour), IsCA: true,
+		BasicConstraintsValid: true, IPAddresses: []net.IP{net.IPv4(127, 0, 0, 1)}}
+	der, err := x509.CreateCertificate(rand.Reader, &all, &all, key.Public(), key)
+	check(err)
+	check(os.WriteFile(file, pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: der}), 0600))
+	return tls.Certificate{Certificate: [][]byte{der}, PrivateKey: key}
+}
+
+// Serves at so many ports, whose numbers it prints.
+func open(doors int, file string) {
+	config := &tls.Config{Certificates: []tls.Certificate{certificate(file)}}
+	for i := 0; i < doors; i++ {
+		l, err := tls.Listen("tcp", "127.0.0.1:0", config)
+		check(err)
+		fmt.Print(l.Addr().(*net.TCPAddr).Port, " ")
+		go http.Serve(l, nil)
+	}
+	fmt.Println()
 }
 
 func main() {
@@ -86,10 +123,7 @@ func main() {
 	var lock sync.Mutex
 	asked := map[string]int{}
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		fmt.Fprintln(os.Stderr, err)
-		os.Exit(1)
-	}
+	check(err)
 	last := all[len(all)-1]
 	fmt.Println(listener.Addr(), len(last), unpacked(last))
 	http.HandleFunc("/", func(w http.ResponseWriter, r *http.Request) {
@@ -103,5 +137,9 @@ func main() {
 		w.Header().Set("Content-Type", "application/octet-stream")
 		w.Write(all[k])
 	})
+	if len(os.Args) > 3 {
+		doors, _ := strconv.Atoi(os.Args[2])
+		open(doors, os.Args[3])
+	}
 	fmt.Fprintln(os.Stderr, http.Serve(listener, nil))
 }

@@ -6,12 +6,12 @@
 
 #include <curl/curl.h>
 #include <errno.h>
-#include <gnutls/x509.h>
 #include <inttypes.h>
 #include <stdbool.h>
 #include <string.h>
 
 #include "core/base/error.h"
+#include "core/base/str.h"
 #include "core/net/http_place.h"
 
 static int not_connected(const struct http_fault *f, const char *detail, struct dcm_error *err)
@@ -25,10 +25,40 @@ static int not_connected(const struct http_fault *f, const char *detail, struct 
 			  f->url, detail, f->remedy ? f->remedy : "is decima running there?");
 }
 
+/*
+ * What matters in what OpenSSL and curl say: behind the number and the routines of "error:0A00045C:SSL routines::alert ..,
+ * errno 0", before files that authorities came from, which may be descriptors.
+ */
+static struct dcm_str plain(const char *detail)
+{
+	static const char *const beginnings[] = { "routines::", "certificate problem: " };
+	static const char *const ends[] = { ", errno ", ". CAfile: " };
+	struct dcm_str s;
+
+	for (size_t i = 0; i < sizeof(beginnings) / sizeof(beginnings[0]); i++) {
+		const char *at = strstr(detail, beginnings[i]);
+
+		detail = at ? at + strlen(beginnings[i]) : detail;
+	}
+	s = str__of(detail);
+	for (size_t i = 0; i < sizeof(ends) / sizeof(ends[0]); i++) {
+		const char *at = strstr(detail, ends[i]);
+
+		if (at && (uint32_t)(at - detail) < s.n)
+			s.n = (uint32_t)(at - detail);
+	}
+	return s;
+}
+
+static bool is_tls_alert(const char *detail)
+{
+	return (strstr(detail, "TLS") || strstr(detail, "SSL")) && strstr(detail, "alert");
+}
+
 /* The faults of what came, and of the bytes between. */
 static int broken(const struct http_fault *f, const char *detail, struct dcm_error *err)
 {
-	const bool is_alert = strstr(detail, "TLS") && strstr(detail, "alert");
+	const bool is_alert = is_tls_alert(f->detail);
 	const char *certificate = strncmp(f->url, "https:", 6) == 0
 					  ? ", or want another certificate of ours"
 					  : "";
@@ -53,9 +83,9 @@ static int broken(const struct http_fault *f, const char *detail, struct dcm_err
 		if (is_alert)
 			return error__set(
 				err, -EACCES,
-				"%s: the server ended the connection: %s; does it want another "
+				"%s: the server ended the connection: %.*s; does it want another "
 				"certificate of ours?",
-				f->url, detail);
+				f->url, STR_ARG(plain(detail)));
 		if (strstr(detail, "CONNECT tunnel failed"))
 			return error__set(err, -ECONNREFUSED,
 					  "%s: the proxy does not connect: %s; may we go there?",
@@ -69,53 +99,69 @@ static int broken(const struct http_fault *f, const char *detail, struct dcm_err
 	}
 }
 
-/* What is wrong with a certificate whose authority is known, by the bits that GnuTLS gives; NULL: nothing that is known. */
+/* Of X509_V_ERR_..: openssl/x509_vfy.h. */
+enum { X509_NOT_YET_VALID = 9, X509_HAS_EXPIRED = 10, X509_REVOKED = 23 };
+
+/* What is wrong with a certificate whose authority is known, by OpenSSL's number; NULL: nothing that is known. */
 static const char *flaw_of(long verdict)
 {
 	const char *library = curl_version_info(CURLVERSION_NOW)->ssl_version;
 
-	if (!library || strncmp(library, "GnuTLS", 6) != 0 || verdict & GNUTLS_CERT_SIGNER_NOT_FOUND)
+	if (!library || strncmp(library, "OpenSSL", 7) != 0)
 		return NULL;
-	if (verdict & GNUTLS_CERT_EXPIRED)
+	switch (verdict) {
+	case X509_HAS_EXPIRED:
 		return "has expired; renew it there";
-	if (verdict & GNUTLS_CERT_NOT_ACTIVATED)
+	case X509_NOT_YET_VALID:
 		return "is not valid yet; which of the two clocks is wrong?";
-	return verdict & GNUTLS_CERT_REVOKED ? "was revoked; what has become of the server?" : NULL;
+	case X509_REVOKED:
+		return "was revoked; what has become of the server?";
+	default:
+		return NULL;
+	}
+}
+
+static int not_shaken(const struct http_fault *f, const char *detail, struct dcm_error *err)
+{
+	const struct dcm_str what = plain(detail);
+
+	/* What is read or sent is behind a handshake that the server has taken back. */
+	if (f->remedy && (strstr(detail, "ertificate") || strstr(detail, "recv error") ||
+			  strstr(detail, "Send failure") || strstr(detail, "alert")))
+		return error__set(err, -EACCES,
+				  "%s: the server ended the connection: %.*s; does it want another "
+				  "certificate of ours?",
+				  f->url, STR_ARG(what));
+	return error__set(err, -EPROTO, "%s: %.*s; %s", f->url, STR_ARG(what),
+			  f->remedy ? "does the server speak TLS there?"
+				    : "without server.tls decima speaks no TLS; write "
+				      "http://HOST:PORT, or ask what "
+				      "stands before it");
 }
 
 static int not_trusted(const struct http_fault *f, const char *detail, struct dcm_error *err)
 {
-	const char *end, *flaw;
+	const char *flaw = flaw_of(f->verdict);
+	const bool is_another = strstr(detail, "does not match") ||
+				strstr(detail, "subject name matches");
+	const struct dcm_str what = plain(detail);
 
-	/* GnuTLS has no code of its own for files that it cannot use. */
-	switch (strstr(detail, "X.509 key or certificate") ? (int)CURLE_SSL_CERTPROBLEM : f->code) {
+	switch (f->code) {
 	case CURLE_SSL_CERTPROBLEM:
-		return error__set(err, -EACCES, "%s: our certificate cannot be used: %s; do certificate and key belong together?",
-				  f->url, detail);
+		return error__set(err, -EACCES, "%s: our certificate cannot be used; do certificate and key belong together?",
+				  f->url);
+	case CURLE_SSL_CACERT_BADFILE:
+		return error__set(
+			err, -EACCES,
+			"%s: the authorities cannot be used; is tls_config: ca_file whole?", f->url);
 	case CURLE_SSL_CONNECT_ERROR:
-		/* What is read or sent is behind a handshake that the server has taken back. */
-		if (f->remedy && (strstr(detail, "ertificate") || strstr(detail, "recv error") ||
-				  strstr(detail, "Send failure")))
-			return error__set(
-				err, -EACCES,
-				"%s: the server ended the connection: %s; does it want another "
-				"certificate of ours?",
-				f->url, detail);
-		return error__set(err, -EPROTO, "%s: %s; %s", f->url, detail,
-				  f->remedy ? "does the server speak TLS there?"
-					    : "without server.tls decima speaks no TLS; write "
-					      "http://HOST:PORT, or ask what "
-					      "stands before it");
+		return not_shaken(f, detail, err);
 	default:
-		flaw = flaw_of(f->verdict);
 		if (flaw)
 			return error__set(err, -EACCES, "%s: the server's certificate %s", f->url, flaw);
-		/* Which file curl took authorities from is our own matter: it may be a descriptor. */
-		end = strstr(detail, ". CAfile: ");
 		return error__set(err, -EACCES, "%s: the server's certificate is not trusted: %.*s; %s",
-				  f->url, (int)(end ? (size_t)(end - detail) : strlen(detail)), detail,
-				  strstr(detail, "does not match") ? "is it the right server?"
-								   : "name its authority");
+				  f->url, STR_ARG(what),
+				  is_another ? "is it the right server?" : "name its authority");
 	}
 }
 

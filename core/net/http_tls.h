@@ -2,10 +2,11 @@
 /*
  * core/net/http_tls.h - whom a client trusts, and how it shows who it is
  *
- * The GnuTLS build of curl takes certificates and keys by path alone, and reads them anew for each
- * connection. So what the configuration has, or what was last read of its files, lies in memory
- * files, each under a path that no other content has or had. curl compares paths where it looks for a
- * connection to use again: none is used for a client that trusts others, or shows another certificate.
+ * curl takes certificates and keys by path, and reads them anew for each connection. So what the
+ * configuration has, or what was last read of its files, lies in memory files, each under a path that
+ * no other content has or had. curl compares paths where it looks for a connection to use again: none
+ * is used for a client that trusts others, or shows another certificate. Of the system's authorities
+ * it reads the one file that it was built for.
  */
 #ifndef DECIMA_NET_HTTP_TLS_H
 #define DECIMA_NET_HTTP_TLS_H
@@ -20,6 +21,7 @@
 struct http_tls_part {
 	struct secret secret;
 	int fd;		  /* memory file; -1: none yet */
+	size_t n;	  /* its bytes */
 	uint64_t version; /* of the secret in it */
 	char path[160];
 };

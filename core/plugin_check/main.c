@@ -356,6 +356,7 @@ int main(int argc, char **argv)
 	unsigned sweep_seconds = SWEEP_SECONDS;
 	bool verbose = false;
 
+	signal(SIGPIPE, SIG_IGN); /* as in the daemon */
 	for (int i = 1; i < argc; i++) {
 		if (is_option(argv[i], OPTION_HELP)) {
 			print_usage(stdout);

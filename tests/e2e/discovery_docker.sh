@@ -166,5 +166,5 @@ told() { grep -q "job $1: docker_sd: " "$dir/log"; }
 for job in nobody stranger another_server; do
 	wait_for 20 told $job && has $job two-networks 0 && ok "discovery_docker.$job" || not_ok "discovery_docker.$job" "$(n $job two-networks) targets; $(last_words "$dir/log")"
 done
-expect discovery_docker.not_trusted "job another_server: docker_sd: https://127.0.0.1:2376/version: the server's certificate is not trusted: server certificate verification failed; name its authority" "$dir/log"
+expect discovery_docker.not_trusted "job another_server: docker_sd: https://127.0.0.1:2376/version: the server's certificate is not trusted: " "$dir/log"
 expect discovery_docker.not_known 'job nobody: docker_sd: https://127.0.0.1:2376/version: the ' "$dir/log"

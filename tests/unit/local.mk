@@ -239,6 +239,10 @@ tests_unit_test_endpoints_LDADD = $(NET_LA) $(UNIT_LIBS)
 
 # A real server: tests/programs/http_server.
 HTTP_PEER = tests/unit/http_peer.c tests/unit/http_peer.h
+unit_tests += tests/unit/test_http_fault
+tests_unit_test_http_fault_SOURCES = tests/unit/test_http_fault.c
+tests_unit_test_http_fault_CFLAGS = $(AM_CFLAGS) $(CURL_CFLAGS)
+tests_unit_test_http_fault_LDADD = $(NET_LA) $(UNIT_LIBS)
 unit_tests += tests/unit/test_http_pool
 tests_unit_test_http_pool_SOURCES = tests/unit/test_http_pool.c tests/unit/http_asking.h $(HTTP_PEER)
 tests_unit_test_http_pool_CFLAGS = $(AM_CFLAGS) $(CURL_CFLAGS)

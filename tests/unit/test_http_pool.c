@@ -806,26 +806,6 @@ static void expect_refused(const struct answer *a)
 		fail_msg("fault %d, status %d: %s", a->fault, a->status, a->sentence);
 }
 
-/* It comes while curl reads for HTTP/1.1, or for HTTP/2, which calls it something else: which one comes is the server's affair. */
-static void an_alert_refuses_a_certificate(void **state)
-{
-	static const int codes[] = { CURLE_RECV_ERROR, CURLE_SEND_ERROR, CURLE_HTTP2, CURLE_HTTP2_STREAM };
-
-	(void)state;
-	for (size_t i = 0; i < sizeof(codes) / sizeof(*codes); i++) {
-		const struct http_fault f = {
-			.url = "https://x/",
-			.code = codes[i],
-			.detail = "GnuTLS recv error (-12): A TLS fatal alert has been received.",
-			.remedy = "",
-		};
-		struct dcm_error err = DCM_ERROR_INIT;
-
-		assert_int_equal(http_fault__explain(&f, &err), -EACCES);
-		assert_non_null(strstr(err.text, "another certificate of ours"));
-	}
-}
-
 static void shows_certificates(void **state)
 {
 	NEEDS_PEER;
@@ -991,7 +971,6 @@ int main(void)
 		cmocka_unit_test(trusts_nobody_else),
 		cmocka_unit_test(takes_another_name),
 		cmocka_unit_test(keeps_to_versions),
-		cmocka_unit_test(an_alert_refuses_a_certificate),
 		cmocka_unit_test(shows_certificates),
 		cmocka_unit_test(goes_through_proxies),
 		cmocka_unit_test(takes_proxies_of_the_environment),

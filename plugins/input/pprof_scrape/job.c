@@ -207,8 +207,8 @@ static bool adopt(struct job *j, struct target *t)
 	t->plan = plan;
 	if (make_view(j, t) && vec__push(&j->targets, t))
 		return true;
-	j->host->log(j->host, DCM_LOG_WARNING,
-		     "job %s: %s: no memory to go on over the reload: what it counted is lost, it begins anew",
+	j->host->log(j->host,
+		     DCM_LOG_WARNING, "job %s: %s: no memory to go on over the reload: what it counted is lost, it begins anew",
 		     j->options->job_name, t->url->p);
 	return false;
 }
