@@ -7,6 +7,8 @@
     recorded.py replay FILE PEM TOKEN CA   for who shows a certificate by that authority besides; no TOKEN: ""
     recorded.py replay FILE "" TOKEN   for who says the token, without TLS
     recorded.py replay FILE unix:/SOCKET   on a socket, which it makes
+    recorded.py begun FILE             as it was when the record of a Kubernetes began: watches tell nothing. Lists may be
+                                       asked for otherwise than they were, as Prometheus' discovery does
 
 Either prints its own HOST:PORT and serves until it is told to end (SIGTERM). Requests are for /JOB/PATH; the server that is
 recorded is asked for /PATH. FILE is JSON: a list of exchanges in the order in which they began, {"path", "status", "headers",
@@ -24,6 +26,7 @@ import socketserver
 import ssl
 import sys
 import threading
+import urllib.parse
 
 KEPT = ("content-type", "x-consul-index", "x-consul-effective-consistency")
 
@@ -161,6 +164,29 @@ class Replayer(Handler):
         self.piece(b"")
 
 
+class Beginning(Handler):
+    """Kubernetes' lists by path and selectors, whatever else is asked of them."""
+
+    @staticmethod
+    def key(url):
+        path, _, query = url.partition("?")
+        asked = urllib.parse.parse_qs(query)
+        return path, tuple(asked.get(k, [""])[0] for k in ("labelSelector", "fieldSelector")), "watch" in asked
+
+    def do_GET(self):
+        path, selectors, is_watch = self.key(self.path)
+        if is_watch:
+            # Who wants the beginning in a watch is told to list.
+            self.begin(400 if "sendInitialEvents" in self.path else 200, {"content-type": "application/json"}, None)
+            return self.stay() if "sendInitialEvents" not in self.path else self.piece(b"")
+        entry = next((e for e in self.server.exchanges if self.key(e["path"]) == (path, selectors, False)), None)
+        if not entry:
+            print("recorded: not in the record: " + self.path, file=sys.stderr, flush=True)
+        body = entry["body"].encode() if entry else b""
+        self.begin(entry["status"] if entry else 404, entry["headers"] if entry else {}, len(body))
+        self.wfile.write(body)
+
+
 class Server(http.server.ThreadingHTTPServer):
     daemon_threads = True
     request_queue_size = 64
@@ -222,7 +248,7 @@ def main():
     if rest[-1].startswith("unix:") and what == "replay":
         s = UnixServer(rest.pop()[5:], Replayer)
     else:
-        s = Server(("127.0.0.1", 0), Recorder if what == "record" else Replayer)
+        s = Server(("127.0.0.1", 0), {"record": Recorder, "replay": Replayer, "begun": Beginning}[what])
     s.lock = threading.Lock()
     if what == "record":
         s.upstream, file = rest
@@ -237,7 +263,7 @@ def main():
                 context.verify_mode = ssl.CERT_REQUIRED
                 context.load_verify_locations(rest[3])
             s.socket = context.wrap_socket(s.socket, server_side=True)
-        exchanges = json.load(open(rest[0]))
+        s.exchanges = exchanges = json.load(open(rest[0]))
         s.told = told(exchanges)
         for e in exchanges:
             s.turns.setdefault(e["path"], {"next": 0, "all": []})["all"].append(e)
