@@ -170,7 +170,7 @@ int main(int argc, char **argv)
 	measure_rate(pool, &tls, "https", 60000, seconds);
 	measure_memory(pool, &plain, "http", IDLE);
 	measure_memory(pool, &tls, "https", IDLE);
-	/* As many authorities as a system has: GnuTLS keeps them with each connection. */
+	/* As many authorities as a system has, which are kept once. */
 	if (shell("cat /etc/ssl/certs/ca-certificates.crt '%s' >'%s' 2>/dev/null",
 		  peer__file("ca.pem"), peer__file("all.pem")) == 0) {
 		tls.tls.ca_file = peer__file("all.pem");

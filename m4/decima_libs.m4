@@ -32,6 +32,14 @@ AC_DEFUN([DECIMA_XXH3_DISPATCH], [
 	LIBS=$decima_save_LIBS
 ])
 
+dnl DECIMA_CURL_OPENSSL - libcurl's other builds read the system's authorities for each connection; where curl-config does
+dnl not say which one it is, it is taken as it is
+AC_DEFUN([DECIMA_CURL_OPENSSL], [
+	AC_CHECK_PROG([CURL_CONFIG], [curl-config], [curl-config])
+	AS_IF([test -n "$CURL_CONFIG" && ! "$CURL_CONFIG" --ssl-backends | grep OpenSSL >/dev/null],
+		[AC_MSG_ERROR([libcurl is built with another library than OpenSSL: install the package libcurl4-openssl-dev])])
+])
+
 dnl libiberty has no .pc file. Distributions differ in where its header lies.
 AC_DEFUN([DECIMA_LIB_IBERTY], [
 	AC_CHECK_HEADERS([libiberty/demangle.h demangle.h], [break])

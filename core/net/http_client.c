@@ -191,11 +191,15 @@ static int perform(CURL *curl, const struct http_call *call, struct http_respons
 				 strncasecmp(call->url, "https:", 6) == 0
 					 ? (long)CURL_HTTP_VERSION_2TLS
 					 : (long)CURL_HTTP_VERSION_2_PRIOR_KNOWLEDGE);
-	if (call->ca_file)
+	if (call->ca_file) {
 		curl_easy_setopt(curl, CURLOPT_CAINFO, call->ca_file);
+		curl_easy_setopt(curl, CURLOPT_CAPATH, NULL); /* those alone */
+	}
 	if (call->cert_file) {
 		curl_easy_setopt(curl, CURLOPT_SSLCERT, call->cert_file);
 		curl_easy_setopt(curl, CURLOPT_SSLKEY, call->key_file);
+		/* Without one OpenSSL asks whoever sits at the terminal. */
+		curl_easy_setopt(curl, CURLOPT_KEYPASSWD, "");
 	}
 	if (call->insecure) {
 		curl_easy_setopt(curl, CURLOPT_SSL_VERIFYPEER, 0L);

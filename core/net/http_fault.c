@@ -27,12 +27,12 @@ static int not_connected(const struct http_fault *f, const char *detail, struct 
 
 /*
  * What matters in what OpenSSL and curl say: behind the number and the routines of "error:0A00045C:SSL routines::alert ..,
- * errno 0", before files that authorities came from, which may be descriptors.
+ * errno 0", before what curl guesses of it.
  */
 static struct dcm_str plain(const char *detail)
 {
 	static const char *const beginnings[] = { "routines::", "certificate problem: " };
-	static const char *const ends[] = { ", errno ", ". CAfile: " };
+	static const char *const ends[] = { ", errno ", ", (" };
 	struct dcm_str s;
 
 	for (size_t i = 0; i < sizeof(beginnings) / sizeof(beginnings[0]); i++) {
@@ -50,15 +50,49 @@ static struct dcm_str plain(const char *detail)
 	return s;
 }
 
+/* Of a file that the configuration has put into memory the name says nothing. */
+static bool is_of_memory(struct dcm_str what)
+{
+	return memmem(what.p, what.n, "/proc/self/fd", 13) != NULL;
+}
+
 static bool is_tls_alert(const char *detail)
 {
 	return (strstr(detail, "TLS") || strstr(detail, "SSL")) && strstr(detail, "alert");
+}
+
+/* That a server wants to know who asks, or does not like who it is. */
+static bool is_alert_of_certificate(const char *detail)
+{
+	static const char *const words[] = { "certificate", "unknown ca", "handshake failure",
+					     "access denied", "decrypt error" };
+
+	for (size_t i = 0; i < sizeof(words) / sizeof(words[0]); i++)
+		if (strstr(detail, words[i]))
+			return true;
+	return false;
+}
+
+static int refused_by_alert(const struct http_fault *f, const char *detail, struct dcm_error *err)
+{
+	if (is_alert_of_certificate(detail))
+		return error__set(err, -EACCES,
+				  "%s: the server ended the connection: %.*s; does it want another "
+				  "certificate of ours?",
+				  f->url, STR_ARG(plain(detail)));
+	return error__set(err, -EPROTO, "%s: the server ended the connection: %.*s; %s", f->url,
+			  STR_ARG(plain(detail)),
+			  strstr(detail, "protocol version")
+				  ? "does it speak the versions of TLS that are wanted "
+				    "(min_version, max_version)?"
+				  : "what does its log say?");
 }
 
 /* The faults of what came, and of the bytes between. */
 static int broken(const struct http_fault *f, const char *detail, struct dcm_error *err)
 {
 	const bool is_alert = is_tls_alert(f->detail);
+	struct dcm_str what;
 	const char *certificate = strncmp(f->url, "https:", 6) == 0
 					  ? ", or want another certificate of ours"
 					  : "";
@@ -81,55 +115,47 @@ static int broken(const struct http_fault *f, const char *detail, struct dcm_err
 	case CURLE_RECV_ERROR:
 		/* With TLS 1.3 a server refuses our certificate when the handshake is over, if it says a word. */
 		if (is_alert)
-			return error__set(
-				err, -EACCES,
-				"%s: the server ended the connection: %.*s; does it want another "
-				"certificate of ours?",
-				f->url, STR_ARG(plain(detail)));
+			return refused_by_alert(f, detail, err);
 		if (strstr(detail, "CONNECT tunnel failed"))
 			return error__set(err, -ECONNREFUSED,
 					  "%s: the proxy does not connect: %s; may we go there?",
 					  f->url, detail);
+		what = strstr(detail, "getpeername") ? STR("the server closed it") : plain(detail);
 		return error__set(err, -ECONNRESET,
-				  "%s: the connection broke: %s; does the server fail there%s?", f->url,
-				  strstr(detail, "getpeername") ? "the server closed it" : detail,
-				  certificate);
+				  "%s: the connection broke: %.*s; does the server fail there%s?",
+				  f->url, STR_ARG(what), certificate);
 	default:
 		return error__set(err, -EIO, "%s: %s", f->url, detail);
 	}
 }
 
-/* Of X509_V_ERR_..: openssl/x509_vfy.h. */
-enum { X509_NOT_YET_VALID = 9, X509_HAS_EXPIRED = 10, X509_REVOKED = 23 };
-
 /* What is wrong with a certificate whose authority is known, by OpenSSL's number; NULL: nothing that is known. */
 static const char *flaw_of(long verdict)
 {
-	const char *library = curl_version_info(CURLVERSION_NOW)->ssl_version;
+	/* X509_V_ERR_..: openssl/x509_vfy.h. */
+	static const char *const flaws[] = {
+		[9] = "is not valid yet; which of the two clocks is wrong?",
+		[10] = "has expired; renew it there",
+		[23] = "was revoked; what has become of the server?",
+		[66] = "has a key that is too small; renew it there",
+		[67] = "has an authority whose key is too small; renew it there",
+		[68] = "is signed by a digest that is too weak; renew it there",
+	};
 
-	if (!library || strncmp(library, "OpenSSL", 7) != 0)
-		return NULL;
-	switch (verdict) {
-	case X509_HAS_EXPIRED:
-		return "has expired; renew it there";
-	case X509_NOT_YET_VALID:
-		return "is not valid yet; which of the two clocks is wrong?";
-	case X509_REVOKED:
-		return "was revoked; what has become of the server?";
-	default:
-		return NULL;
-	}
+	return verdict >= 0 && (size_t)verdict < sizeof(flaws) / sizeof(flaws[0]) ? flaws[verdict] : NULL;
 }
 
 static int not_shaken(const struct http_fault *f, const char *detail, struct dcm_error *err)
 {
 	const struct dcm_str what = plain(detail);
 
-	/* What is read or sent is behind a handshake that the server has taken back. */
-	if (f->remedy && (strstr(detail, "ertificate") || strstr(detail, "recv error") ||
-			  strstr(detail, "Send failure") || strstr(detail, "alert")))
-		return error__set(err, -EACCES,
-				  "%s: the server ended the connection: %.*s; does it want another "
+	if (f->remedy && is_tls_alert(detail))
+		return refused_by_alert(f, detail, err);
+	/* What is sent is behind a handshake that the server has taken back. */
+	if (f->remedy && (strstr(detail, "Connection reset") || strstr(detail, "Send failure")))
+		return error__set(err, -ECONNRESET,
+				  "%s: the connection broke: %.*s; does the server speak TLS "
+				  "there, or want another "
 				  "certificate of ours?",
 				  f->url, STR_ARG(what));
 	return error__set(err, -EPROTO, "%s: %.*s; %s", f->url, STR_ARG(what),
@@ -137,6 +163,16 @@ static int not_shaken(const struct http_fault *f, const char *detail, struct dcm
 				    : "without server.tls decima speaks no TLS; write "
 				      "http://HOST:PORT, or ask what "
 				      "stands before it");
+}
+
+/* "cannot be used: WHY", or without why where it says nothing. */
+static int not_used(const struct http_fault *f, const char *object, struct dcm_str why,
+		    const char *remedy, struct dcm_error *err)
+{
+	if (is_of_memory(why))
+		why = STR("");
+	return error__set(err, -EACCES, "%s: %s cannot be used%s%.*s; %s", f->url, object,
+			  why.n ? ": " : "", STR_ARG(why), remedy);
 }
 
 static int not_trusted(const struct http_fault *f, const char *detail, struct dcm_error *err)
@@ -148,12 +184,14 @@ static int not_trusted(const struct http_fault *f, const char *detail, struct dc
 
 	switch (f->code) {
 	case CURLE_SSL_CERTPROBLEM:
-		return error__set(err, -EACCES, "%s: our certificate cannot be used; do certificate and key belong together?",
-				  f->url);
+		return not_used(f, "our certificate", what,
+				"do certificate and key belong together?", err);
 	case CURLE_SSL_CACERT_BADFILE:
-		return error__set(
-			err, -EACCES,
-			"%s: the authorities cannot be used; is tls_config: ca_file whole?", f->url);
+		return not_used(f, "the authorities", what,
+				is_of_memory(what)
+					? "is tls_config: ca_file whole?"
+					: "is the file whole, or ca-certificates not installed?",
+				err);
 	case CURLE_SSL_CONNECT_ERROR:
 		return not_shaken(f, detail, err);
 	default:

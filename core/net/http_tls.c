@@ -48,6 +48,7 @@ void http_tls__init(struct http_tls *t, const struct dcm_http_tls *o)
 		.server_name = o->server_name && o->server_name[0] ? o->server_name : NULL,
 		.insecure = o->insecure_skip_verify,
 		.versions = versions(o),
+		.is_old = o->min_version == DCM_TLS_1_0 || o->min_version == DCM_TLS_1_1,
 	};
 	part_init(&t->ca, o->ca && o->ca[0] ? "tls_config: ca" : "tls_config: ca_file", o->ca, o->ca_file);
 	part_init(&t->cert, o->cert && o->cert[0] ? "tls_config: cert" : "tls_config: cert_file",
@@ -120,6 +121,9 @@ static int refresh(struct http_tls_part *p, const char *begins, int64_t now, str
 		return error__set(err, -EACCES, "%s%s%s: holds no %s in PEM", p->secret.key,
 				  file ? " " : "", file ? file : "",
 				  strstr(begins, "CERT") ? "certificate" : "key");
+	if (strstr(text, "ENCRYPTED"))
+		return error__set(err, -EACCES, "%s%s%s: is encrypted, and there is nobody to ask for its passphrase; store it without one (openssl pkey)",
+				  p->secret.key, file ? " " : "", file ? file : "");
 	int r = put_in_memory(p, text);
 	if (r < 0)
 		return error__sys(err, r, "%s: cannot be kept in memory", p->secret.key);
@@ -167,6 +171,9 @@ int http_tls__apply(struct http_tls *t, CURL *curl, int64_t now, struct dcm_erro
 	if (r < 0)
 		return r;
 	curl_easy_setopt(curl, CURLOPT_SSLVERSION, t->versions);
+	/* OpenSSL speaks what is older than 1.2 at its lowest level of security alone. */
+	if (t->is_old)
+		curl_easy_setopt(curl, CURLOPT_SSL_CIPHER_LIST, "DEFAULT@SECLEVEL=0");
 	if (t->insecure) {
 		curl_easy_setopt(curl, CURLOPT_SSL_VERIFYPEER, 0L);
 		curl_easy_setopt(curl, CURLOPT_SSL_VERIFYHOST, 0L);
@@ -184,7 +191,9 @@ int http_tls__apply(struct http_tls *t, CURL *curl, int64_t now, struct dcm_erro
 	}
 	if (t->cert.fd >= 0 && t->key.fd >= 0 &&
 	    (curl_easy_setopt(curl, CURLOPT_SSLCERT, t->cert.path) ||
-	     curl_easy_setopt(curl, CURLOPT_SSLKEY, t->key.path)))
+	     curl_easy_setopt(curl, CURLOPT_SSLKEY, t->key.path) ||
+	     /* Without one OpenSSL asks whoever sits at the terminal. */
+	     curl_easy_setopt(curl, CURLOPT_KEYPASSWD, "")))
 		return error__nomem(err);
 	return 0;
 }

@@ -32,6 +32,7 @@ struct http_tls {
 	const char *server_name; /* NULL: the URL's host */
 	bool insecure;
 	long versions; /* CURLOPT_SSLVERSION */
+	bool is_old;   /* versions before 1.2 are wanted */
 };
 
 void http_tls__init(struct http_tls *t, const struct dcm_http_tls *options);

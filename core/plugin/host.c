@@ -213,9 +213,12 @@ static struct stats_metric *register_metric(struct host *h, enum dcm_metric_kind
 	char full[STATS_NAME_MAX + 1];
 	struct stats_def def = { .name = full,
 				 .help = help,
-				 .kind = kinds[kind],
+				 .kind = STATS_GAUGE,
 				 .buckets = kind == DCM_SECONDS ? &stats__seconds : NULL };
 
+	if ((unsigned)kind > DCM_SECONDS)
+		return NULL;
+	def.kind = kinds[kind];
 	if (!h->services->stats || snprintf(full, sizeof(full), "decima_%s", name) >= (int)sizeof(full) ||
 	    !vec__reserve(&h->metrics, 1))
 		return NULL;
@@ -253,7 +256,7 @@ static struct dcm_metric *host_metric_of(const struct dcm_host *host, enum dcm_m
 	struct stats_label all[STATS_LABELS_MAX];
 	struct stats_metric *m;
 
-	if (n >= STATS_LABELS_MAX)
+	if (n == 0 || n >= STATS_LABELS_MAX)
 		return NULL;
 	for (uint32_t i = 0; i < n; i++) {
 		snprintf(texts[i].name, sizeof(texts[i].name), "%.*s", STR_ARG(labels[i].name));

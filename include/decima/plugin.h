@@ -285,8 +285,8 @@ struct dcm_host {
 	void (*set_state)(const struct dcm_host *host, enum dcm_state state, const char *fmt, ...)
 		__attribute__((format(printf, 3, 4)));
 	/*
-	 * NAME gets the prefix "decima_" and the label instance; NULL when memory ran out, which
-	 * the others accept.
+	 * NAME gets the prefix "decima_" and the label instance. Asked for again it is the same. NULL when memory or the room
+	 * for metrics ran out, which the others accept. metric_add() is for counters, metric_set() for gauges.
 	 */
 	struct dcm_metric *(*metric)(const struct dcm_host *host, enum dcm_metric_kind kind,
 				     const char *name, const char *help);
@@ -579,8 +579,9 @@ struct dcm_host {
 
 	/*
 	 * (1.25) As metric(), with labels of its own [n, at most 7] beside instance. The same name and labels again are the same
-	 * metric with one owner more; metric_end() makes it one less (NULL is fine), and the last takes it out of /metrics. NULL
-	 * besides when there are too many: 16,384 in all, a quarter of that of one name.
+	 * metric with one owner more; metric_end() makes it one less (NULL is fine), and the last takes it out of /metrics: no
+	 * thread may be using it then. It is for what metric_of() gave; the rest ends with the instance. NULL: no label or more
+	 * than 7, a name that is none, comes twice, or is another kind's; 16,384 metrics in all, or 4,096 of one name; no memory.
 	 */
 	struct dcm_metric *(*metric_of)(const struct dcm_host *host, enum dcm_metric_kind kind,
 					const char *name, const char *help,

@@ -166,7 +166,9 @@ targets = json.load(open(sys.argv[1]))["endpoints"]
 metrics = [(name, dict(re.findall(r'(\w+)="([^"]*)"', labels)), float(value))
            for name, labels, value in re.findall(r'^decima_(\w+)\{(.*)\} (\S+)$', open(sys.argv[2]).read(), re.M)]
 def metric(name, **labels):
-    return sum(v for n, l, v in metrics if n == name and labels.items() <= l.items())
+    of = [v for n, l, v in metrics if n == name and labels.items() <= l.items()]
+    want(of, f"{name} {labels} is not there")
+    return sum(of)
 faults = []
 def want(truth, what, e=None):
     if not truth:

@@ -52,6 +52,8 @@ $(job "guest$n" 'memory: { enabled: false }' 127.0.0.1:1)"
 done
 [ "$(slow 1)" -ge 3 ] && [ "$(slow 2)" = 0 ] && ok scrape_reload.profiles_under_way_stay || not_ok scrape_reload.profiles_under_way_stay "$(slow 2) of $(slow 1) were given up"
 wait_for 20 has 'stays.*slow.*up' && ok scrape_reload.slow_is_up || not_ok scrape_reload.slow_is_up "$(grep slow "$dir/targets")"
+get /metrics >"$dir/metrics"
+expect scrape_reload.metrics_come 'scrape_job="guest10"' "$dir/metrics"
 # The targets are those of the last configuration now, after its five seconds; names that fail do not matter to them either.
 sleep 6
 echo fails >"$dir/word"

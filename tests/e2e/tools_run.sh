@@ -41,7 +41,7 @@ if [ "$(id -u)" -eq 0 ]; then
 	expect says_how_to_ask 'in another terminal: decima query flame process_cpu:' "$dir/err"
 	expect links_the_manual manual "$dir/share/man/man1/decima.1"
 	CANNOT_SAMPLE=yes run
-	expect says_why_it_does_not_sample 'this machine cannot be sampled: no right' "$dir/err"
+	expect says_why_it_does_not_sample 'a first sample failed: no right' "$dir/err"
 	expect scrapes_itself_then "called: run -c $tree/conf/scraper.yaml" "$dir/out"
 	# Somebody else's decima comes first in PATH.
 	rm "$dir/bin/decima"

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * tests/unit/http_asking.h - how test_http_pool.c and test_http_sign.c ask their server, and what they expect of answers
+ * tests/unit/http_asking.h - how tests of the HTTP client ask their server, and what they expect of answers
  *
- * One pool, and the server's folder, for all cases of a program; included by these two alone.
+ * One pool, and the server's folder, for all cases of a program; included by test_http_pool.c, test_http_pool_tls.c and
+ * test_http_sign.c alone.
  */
 #ifndef DECIMA_TESTS_UNIT_HTTP_ASKING_H
 #define DECIMA_TESTS_UNIT_HTTP_ASKING_H
@@ -16,6 +17,12 @@
 #include "tests/unit/unit.h"
 
 #define MS INT64_C(1000000)
+
+#define NEEDS_PEER                                                                                 \
+	do {                                                                                       \
+		if (no_peer)                                                                       \
+			skip_because("no go to build the server with");                            \
+	} while (0)
 
 DEFINE_FOLDER(dir, "http-pool", 0700);
 static struct http_pool *pool;
@@ -49,6 +56,19 @@ static int end(void **state)
 	http_pool__free(pool);
 	peer__stop();
 	return remove_dir(state);
+}
+
+/* A file in the server's folder, as a whole. */
+static inline void write_file(const char *name, const char *text)
+{
+	char next[320];
+
+	snprintf(next, sizeof(next), "%s.new", peer__file(name));
+	FILE *f = fopen(next, "w");
+	assert_non_null(f);
+	fputs(text, f);
+	fclose(f);
+	assert_int_equal(rename(next, peer__file(name)), 0);
 }
 
 /* The options of most TLS tests: our authority is trusted. */

@@ -190,6 +190,7 @@ static void metrics_with_labels_end(void **state)
 	static struct setup s;
 	struct dcm_label_text label[8] = { { STR("job"), STR("a") } };
 	struct dcm_metric *a, *again, *b, *times;
+	static const char *const names[] = { "a", "b", "c", "d", "e", "f", "g", "h" };
 	struct stats_view noted = { 0 };
 
 	(void)state;
@@ -214,7 +215,12 @@ static void metrics_with_labels_end(void **state)
 	stats__each(s.stats, note_times, &noted);
 	assert_int_equal(noted.count, 2);
 	assert_true(noted.value == 2);
-	assert_null(s.host->metric_of(s.host, DCM_COUNTER, "many_total", "Many.", label, 8));
+	for (int i = 0; i < 8; i++)
+		label[i] = (struct dcm_label_text){ { names[i], 1 }, STR("x") };
+	assert_non_null(s.host->metric_of(s.host, DCM_COUNTER, "many_total", "Many.", label, 7));
+	assert_null(s.host->metric_of(s.host, DCM_COUNTER, "more_total", "More.", label, 8));
+	assert_null(s.host->metric_of(s.host, DCM_COUNTER, "none_total", "None.", label, 0));
+	assert_null(s.host->metric_of(s.host, (enum dcm_metric_kind)9, "odd_total", "Odd.", label, 1));
 	host__free(s.host);
 	assert_true(ended_total(&s, "b") == 0);
 	stats__free(s.stats);

@@ -49,9 +49,33 @@ static void faults_have_sentences(void **state)
 		  "another certificate of "
 		  "ours?" },
 		{ CURLE_RECV_ERROR, 0, "OpenSSL SSL_read: Connection reset by peer, errno 104", -ECONNRESET,
-		  "the connection broke: OpenSSL SSL_read: Connection reset by peer, errno 104; "
+		  "the connection broke: OpenSSL SSL_read: Connection reset by peer; "
 		  "does the server fail "
 		  "there, or want another certificate of ours?" },
+		{ CURLE_SSL_CERTPROBLEM, 0,
+		  "could not load PEM client certificate, OpenSSL error error:0A00018F:SSL "
+		  "routines::ee key too small, (no "
+		  "key found, wrong pass phrase, or wrong file format?)",
+		  -EACCES, "our certificate cannot be used: ee key too small; do certificate and key belong together?" },
+		{ CURLE_SSL_CACERT_BADFILE, 0,
+		  "error adding trust anchors from file: /etc/ssl/certs/ca-certificates.crt", -EACCES,
+		  "the authorities cannot be used: error adding trust anchors from file: "
+		  "/etc/ssl/certs/ca-certificates.crt; is the file whole, or ca-certificates not "
+		  "installed?" },
+		{ CURLE_PEER_FAILED_VERIFICATION, 66, "SSL certificate problem: EE certificate key too weak",
+		  -EACCES, "the server's certificate has a key that is too small; renew it there" },
+		{ CURLE_SSL_CONNECT_ERROR, 0,
+		  "error:0A00042E:SSL routines::tlsv1 alert protocol version", -EPROTO,
+		  "the server ended the connection: tlsv1 alert protocol version; does it speak "
+		  "the versions of TLS that "
+		  "are wanted (min_version, max_version)?" },
+		{ CURLE_SSL_CONNECT_ERROR, 0, "error:0A000438:SSL routines::tlsv1 alert internal error",
+		  -EPROTO, "the server ended the connection: tlsv1 alert internal error; what does its log say?" },
+		{ CURLE_SSL_CONNECT_ERROR, 0,
+		  "OpenSSL SSL_connect: Connection reset by peer in connection to x:443", -ECONNRESET,
+		  "the connection broke: OpenSSL SSL_connect: Connection reset by peer in "
+		  "connection to x:443; does the "
+		  "server speak TLS there, or want another certificate of ours?" },
 		{ CURLE_PARTIAL_FILE, 0, "transfer closed with 5 bytes remaining to read",
 		  -EPROTO, "no whole answer: transfer closed with 5 bytes remaining to read; does the server fail there?" },
 		{ CURLE_COULDNT_RESOLVE_HOST, 0, "Could not resolve host: x", -ENOENT,

@@ -17,12 +17,6 @@
 #include "tests/unit/http_asking.h"
 #include "tests/unit/unit.h"
 
-#define NEEDS_PEER                                                                                 \
-	do {                                                                                       \
-		if (no_peer)                                                                       \
-			skip_because("no go to build the server with");                            \
-	} while (0)
-
 static const struct dcm_http_signature usual = { .size = sizeof(usual),
 						 .region = "eu-test-1",
 						 .service = "s3",

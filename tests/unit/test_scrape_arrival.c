@@ -389,6 +389,15 @@ static void test_estimates(void **state)
 		 "inuse_space/gauge=0 t=0 d=10\n",
 		 (long long)(after - before));
 	expect_went(&f, want);
+	/* As many as at first again, and a tenth more. */
+	before = (int64_t)(1000 / probability(1000, 100000));
+	after = (int64_t)(110000 / probability(110000, 21100000));
+	assert_true(after > before);
+	assert_int_equal(take(&f, sampled(110000, 21100000), "", 20), 0);
+	snprintf(want, sizeof(want), "alloc_objects/delta=%lld ", (long long)(after - before));
+	buf__byte(&f.went, '\0');
+	assert_memory_equal(f.went.data, want, strlen(want));
+	buf__reset(&f.went);
 	close_fixture(&f);
 
 	open_fixture(&f, "{ keep_sample_type: [ { type: alloc_objects, unit: count } ] }", "");

@@ -103,7 +103,7 @@ static uint32_t choose_counting(const struct target *t, const struct dcm_batch *
 				const struct dcm_profile *p, const struct change *change,
 				uint32_t *ret_steady)
 {
-	uint32_t counting = 0, bytes = 0;
+	uint32_t counting = 0, bytes = 0, wanted = change->to.columns;
 
 	for (uint32_t c = 0; c < p->n_types; c++) {
 		const struct dcm_type *type = &b->types[p->type_off + c];
@@ -115,9 +115,11 @@ static uint32_t choose_counting(const struct target *t, const struct dcm_batch *
 			bytes |= 1u << c;
 	}
 	*ret_steady = change->has_mean_sizes ? bytes : counting;
-	if (!(t->plan->compute_delta || t->plan->is_delta) || !(counting & change->to.columns))
+	if (!(t->plan->compute_delta || t->plan->is_delta) || !(counting & wanted))
 		return 0;
-	return counting & (change->to.columns | (change->has_mean_sizes ? bytes : 0));
+	if (change->has_mean_sizes)
+		wanted |= bytes;
+	return counting & wanted;
 }
 
 static int copy_values(const struct dcm_batch *b, const struct dcm_profile *p, struct change *c)

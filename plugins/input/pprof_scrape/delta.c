@@ -207,6 +207,22 @@ static void write_differences(const struct delta *before, const struct delta *no
 	}
 }
 
+/* An estimate that fell stays the highest that was told, so that it is not told again when it rises. */
+static void keep_highest(const struct delta *before, struct delta *now, uint32_t steady,
+			 const struct sight *s)
+{
+	for (uint32_t at = 0; at < now->cap; at++) {
+		const int64_t *old = before->values + (size_t)(s->before[at] - 1) * before->n_columns;
+		int64_t *new = now->values + (size_t)at * now->n_columns;
+
+		if (!s->before[at])
+			continue;
+		for (uint32_t k = 0; k < now->n_columns; k++)
+			if (!(steady >> k & 1) && new[k] < old[k])
+				new[k] = old[k];
+	}
+}
+
 static int64_t *copy_values(const struct delta *t)
 {
 	size_t n = (size_t)t->cap * t->n_columns;
@@ -248,6 +264,7 @@ int delta__apply(const struct delta *d, const struct delta_scrape *from, int64_t
 {
 	const struct dcm_profile *p = &from->batch->profiles[from->profile];
 	uint32_t columns = from->columns, n_columns = (uint32_t)__builtin_popcount(columns);
+	uint32_t steady = steady_of(from, p->n_types);
 	uint64_t meaning = meaning_of(from->batch, p, columns);
 	/* Of columns that mean something else nothing was there before. */
 	bool first = !d->has_base || d->meaning != meaning;
@@ -269,8 +286,10 @@ int delta__apply(const struct delta *d, const struct delta_scrape *from, int64_t
 		return -ENOMEM;
 	}
 	now.meaning = meaning;
-	reset = !first && has_decreased(d, &now, steady_of(from, p->n_types), &s);
+	reset = !first && has_decreased(d, &now, steady, &s);
 	write_differences(first || reset ? NULL : d, &now, &s, p, columns, !first, values);
+	if (!first && !reset)
+		keep_highest(d, &now, steady, &s);
 	sight_fini(&s);
 	*ret_next = now;
 	*ret_is_first = first;

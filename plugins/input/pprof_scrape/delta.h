@@ -10,7 +10,7 @@
  * Heap profiles of C++ are estimates: of a stack's objects so many are sampled, and what one has in
  * the mean says how seldom that was. Their objects may become fewer while the program lives, when
  * larger ones join them; their bytes only ever grow. So bytes alone say that it has begun anew, and
- * objects that became fewer add nothing.
+ * objects that became fewer add nothing, until there are more than ever.
  *
  * What is kept is the last value of each stack and label set, under a hash of 64 bits of their
  * content: of ten thousand rows two are taken for one in one of 10^11 scrapes. One thread at a time.

@@ -320,7 +320,7 @@ void job__count(struct job *j, struct job_counts *to)
 	meters__set(&j->meters, METER_FAILED_DISCOVERIES, n_failed);
 	for (uint32_t h = 0; h < N_HEALTHS; h++) {
 		to->targets[h] += n[h];
-		j->host->metric_set(j->meters.targets[h], n[h]);
+		meters__show(&j->meters, h, n[h]);
 	}
 }
 

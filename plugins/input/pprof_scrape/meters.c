@@ -96,3 +96,13 @@ void meters__set(const struct meters *m, enum meter which, uint64_t value)
 {
 	m->host->metric_set(m->of[which], (double)value);
 }
+
+void meters__failed(const struct meters *m, enum scrape_failure why)
+{
+	m->host->metric_add(m->failures[why], 1);
+}
+
+void meters__show(const struct meters *m, enum dcm_health health, uint32_t n_targets)
+{
+	m->host->metric_set(m->targets[health], n_targets);
+}

@@ -52,6 +52,8 @@ void meters__init(struct meters *m, const struct dcm_host *host, const char *job
 void meters__fini(struct meters *m); /* zeroed: fine */
 void meters__add(const struct meters *m, enum meter which, uint64_t n);
 void meters__set(const struct meters *m, enum meter which, uint64_t value);
+void meters__failed(const struct meters *m, enum scrape_failure why);
+void meters__show(const struct meters *m, enum dcm_health health, uint32_t n_targets);
 
 /* Memory that all jobs of an instance have together. */
 struct memory {

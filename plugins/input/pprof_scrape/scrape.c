@@ -80,7 +80,7 @@ __attribute__((format(printf, 3, 4))) static void fail(struct target *t, enum sc
 	t->state.n_failed++;
 	t->state.n_failures++;
 	pthread_mutex_unlock(&j->lock);
-	j->host->metric_add(j->meters.failures[why], 1);
+	meters__failed(&j->meters, why);
 }
 
 /* The client's sentence begins with the URL, which a target's has beside it anyway. */

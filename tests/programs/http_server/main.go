@@ -412,6 +412,9 @@ func main() {
 	old := with(good)
 	old.MaxVersion = tls.VersionTLS12
 	serve("tls12", h, old)
+	ancient := with(good)
+	ancient.MinVersion, ancient.MaxVersion = tls.VersionTLS10, tls.VersionTLS10
+	serve("tls10", h, ancient)
 	new := with(good)
 	new.MinVersion = tls.VersionTLS13
 	serve("tls13", h, new)
