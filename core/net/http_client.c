@@ -14,6 +14,7 @@
 #include "core/base/str.h"
 #include "core/net/http_fault.h"
 #include "core/net/http_place.h"
+#include "core/net/http_tls.h"
 
 /* Of a plugin's question, when it names none. */
 #define GET_TIMEOUT_NS 10000000000ll
@@ -195,12 +196,8 @@ static int perform(CURL *curl, const struct http_call *call, struct http_respons
 		curl_easy_setopt(curl, CURLOPT_CAINFO, call->ca_file);
 		curl_easy_setopt(curl, CURLOPT_CAPATH, NULL); /* those alone */
 	}
-	if (call->cert_file) {
-		curl_easy_setopt(curl, CURLOPT_SSLCERT, call->cert_file);
-		curl_easy_setopt(curl, CURLOPT_SSLKEY, call->key_file);
-		/* Without one OpenSSL asks whoever sits at the terminal. */
-		curl_easy_setopt(curl, CURLOPT_KEYPASSWD, "");
-	}
+	if (call->cert_file && !http_tls__show(curl, call->cert_file, call->key_file))
+		return error__nomem(err);
 	if (call->insecure) {
 		curl_easy_setopt(curl, CURLOPT_SSL_VERIFYPEER, 0L);
 		curl_easy_setopt(curl, CURLOPT_SSL_VERIFYHOST, 0L);

@@ -121,7 +121,7 @@ static int refresh(struct http_tls_part *p, const char *begins, int64_t now, str
 		return error__set(err, -EACCES, "%s%s%s: holds no %s in PEM", p->secret.key,
 				  file ? " " : "", file ? file : "",
 				  strstr(begins, "CERT") ? "certificate" : "key");
-	if (strstr(text, "ENCRYPTED"))
+	if (!strstr(begins, "CERT") && strstr(text, "ENCRYPTED"))
 		return error__set(err, -EACCES, "%s%s%s: is encrypted, and there is nobody to ask for its passphrase; store it without one (openssl pkey)",
 				  p->secret.key, file ? " " : "", file ? file : "");
 	int r = put_in_memory(p, text);
@@ -164,6 +164,14 @@ static void keep_authorities(CURL *curl, bool are_many)
 #endif
 }
 
+bool http_tls__show(CURL *curl, const char *cert_file, const char *key_file)
+{
+	/* Without a passphrase OpenSSL asks whoever sits at the terminal. */
+	return !curl_easy_setopt(curl, CURLOPT_SSLCERT, cert_file) &&
+	       !curl_easy_setopt(curl, CURLOPT_SSLKEY, key_file) &&
+	       !curl_easy_setopt(curl, CURLOPT_KEYPASSWD, "");
+}
+
 int http_tls__apply(struct http_tls *t, CURL *curl, int64_t now, struct dcm_error *err)
 {
 	int r = http_tls__read(t, now, err);
@@ -189,11 +197,7 @@ int http_tls__apply(struct http_tls *t, CURL *curl, int64_t now, struct dcm_erro
 		curl_easy_setopt(curl, CURLOPT_PROXY_CAPATH, NULL);
 		keep_authorities(curl, true);
 	}
-	if (t->cert.fd >= 0 && t->key.fd >= 0 &&
-	    (curl_easy_setopt(curl, CURLOPT_SSLCERT, t->cert.path) ||
-	     curl_easy_setopt(curl, CURLOPT_SSLKEY, t->key.path) ||
-	     /* Without one OpenSSL asks whoever sits at the terminal. */
-	     curl_easy_setopt(curl, CURLOPT_KEYPASSWD, "")))
+	if (t->cert.fd >= 0 && t->key.fd >= 0 && !http_tls__show(curl, t->cert.path, t->key.path))
 		return error__nomem(err);
 	return 0;
 }

@@ -43,7 +43,9 @@ void http_tls__fini(struct http_tls *t);
  * sentence: a file cannot be read, or holds no PEM; -ENOMEM.
  */
 int http_tls__apply(struct http_tls *t, CURL *curl, int64_t now_mono_ns, struct dcm_error *err);
-/* The same without a handle: could it be set? */
+/* A certificate of ours and its key, by paths, for any handle; nobody is asked for a passphrase. False: no memory. */
+bool http_tls__show(CURL *curl, const char *cert_file, const char *key_file);
+/* http_tls__apply() without a handle: could it be set? */
 int http_tls__read(struct http_tls *t, int64_t now_mono_ns, struct dcm_error *err);
 
 #endif

@@ -18,6 +18,13 @@
  */
 int peer__start(const char *dir);
 void peer__stop(void);
+bool peer__is_missing(void); /* peer__start() found no go */
+#define NEEDS_PEER                                                                                 \
+	do {                                                                                       \
+		if (peer__is_missing())                                                            \
+			skip_because("no go to build the server with");                            \
+	} while (0)
+
 /* "http" -> "http://127.0.0.1:PORT"; valid for the program's life. */
 const char *peer__url(const char *name);
 /* DIR/NAME; valid for the program's life. */

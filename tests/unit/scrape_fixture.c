@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "core/base/str.h"
+#include "plugins/input/pprof_scrape/sync.h"
 #include "tests/unit/unit.h"
 
 void scrape_fixture__open(struct scrape_fixture *f, const char *yaml,
@@ -33,6 +34,18 @@ void scrape_fixture__open(struct scrape_fixture *f, const char *yaml,
 	f->config = c;
 	if (job__new(&c, &f->job, &err) < 0)
 		fail_msg("%s", err.text);
+}
+
+struct target *scrape_fixture__find_one(struct scrape_fixture *f, struct source *source)
+{
+	struct groups g = { 0 };
+
+	job__go_live(f->job, NULL);
+	assert_int_equal(groups__add(&g, STR("a:1"), NULL, 0), 0);
+	assert_int_equal(job__found(f->job, source, &g), 0);
+	assert_int_equal(sync__run(f->job), 0);
+	assert_int_equal(f->job->targets.n, 1);
+	return f->job->targets.v[0];
 }
 
 void scrape_fixture__close(struct scrape_fixture *f)

@@ -13,7 +13,6 @@
 #include "core/base/str.h"
 #include "core/batch/batch.h"
 #include "plugins/input/pprof_scrape/arrival.h"
-#include "plugins/input/pprof_scrape/sync.h"
 #include "tests/unit/failmalloc.h"
 #include "tests/unit/scrape_fixture.h"
 #include "tests/unit/unit.h"
@@ -73,7 +72,6 @@ static void adjust(struct host_services *services)
 /* A job with one target, of one profile: `profile` is YAML of it, `more` of the job. */
 static void open_fixture(struct fixture *f, const char *profile, const char *more)
 {
-	struct groups g = { 0 };
 	char yaml[1000];
 
 	*f = (struct fixture){ .err = DCM_ERROR_INIT };
@@ -86,12 +84,7 @@ static void open_fixture(struct fixture *f, const char *profile, const char *mor
 		 "    goroutine: { enabled: false }, process_cpu: { enabled: false } } }\n%s",
 		 profile, more);
 	scrape_fixture__open(&f->of, yaml, adjust);
-	job__go_live(f->of.job, NULL);
-	assert_int_equal(groups__add(&g, STR("a:1"), NULL, 0), 0);
-	assert_int_equal(job__found(f->of.job, &f->source, &g), 0);
-	assert_int_equal(sync__run(f->of.job), 0);
-	assert_int_equal(f->of.job->targets.n, 1);
-	f->target = f->of.job->targets.v[0];
+	f->target = scrape_fixture__find_one(&f->of, &f->source);
 }
 
 static void close_fixture(struct fixture *f)

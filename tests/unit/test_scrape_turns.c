@@ -9,7 +9,6 @@
 #include <string.h>
 
 #include "core/base/str.h"
-#include "plugins/input/pprof_scrape/sync.h"
 #include "tests/unit/scrape_fixture.h"
 #include "tests/unit/unit.h"
 
@@ -110,8 +109,6 @@ static void adjust(struct host_services *services)
 
 static void open_fixture(struct fixture *f)
 {
-	struct groups g = { 0 };
-
 	*f = (struct fixture){ .clock = clock__fake(SECOND, 1700000000 * SECOND) };
 	the_fixture = f;
 	assert_int_equal(stats__new(NULL, &f->stats), 0);
@@ -125,11 +122,7 @@ static void open_fixture(struct fixture *f)
 		"enabled: "
 		"false }, mutex: { enabled: false }, process_cpu: { enabled: false } } }\n",
 		adjust);
-	job__go_live(f->of.job, NULL);
-	assert_int_equal(groups__add(&g, STR("a:1"), NULL, 0), 0);
-	assert_int_equal(job__found(f->of.job, &f->source, &g), 0);
-	assert_int_equal(sync__run(f->of.job), 0);
-	f->target = f->of.job->targets.v[0];
+	f->target = scrape_fixture__find_one(&f->of, &f->source);
 }
 
 static void close_fixture(struct fixture *f)

@@ -211,12 +211,16 @@ static void write_differences(const struct delta *before, const struct delta *no
 static void keep_highest(const struct delta *before, struct delta *now, uint32_t steady,
 			 const struct sight *s)
 {
+	/* Where nothing is an estimate there is nothing to do, and the table is large. */
+	if (steady == (1u << now->n_columns) - 1)
+		return;
 	for (uint32_t at = 0; at < now->cap; at++) {
-		const int64_t *old = before->values + (size_t)(s->before[at] - 1) * before->n_columns;
+		const int64_t *old;
 		int64_t *new = now->values + (size_t)at * now->n_columns;
 
 		if (!s->before[at])
 			continue;
+		old = before->values + (size_t)(s->before[at] - 1) * before->n_columns;
 		for (uint32_t k = 0; k < now->n_columns; k++)
 			if (!(steady >> k & 1) && new[k] < old[k])
 				new[k] = old[k];
