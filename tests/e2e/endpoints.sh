@@ -200,7 +200,7 @@ go_says() {
 go_agrees() {
 	is_served "${1%%.*}" && [ -n "$go" ] || return 0
 	timeout 60 go tool pprof -top "$2" >"$dir/top" 2>"$dir/err"
-	percent=$(awk -v name="$3" 'index($0, name) { sub("%", "", $5); if ($5 > most) most = $5 } END { printf "%d\n", most }' "$dir/top")
+	percent=$(awk -v name="$3" 'index($0, name) && $5 + 0 > most { most = $5 + 0 } END { printf "%d\n", most }' "$dir/top")
 	if [ "$percent" -ge 50 ]; then ok "$1"; else not_ok "$1" "$3 has $percent %: $(last_words "$dir/err")"; fi
 }
 
