@@ -172,6 +172,7 @@ step_go() { e2e_alone go go_versions DECIMA_TEST_GO; }
 e2e_one() {
 	case_name=$(basename "$1" .sh)
 	out=$top/build/e2e-$case_name.out
+	script_began=$(date +%s)
 	limit=$(sed -n 's/^# takes at most \([0-9]*\) s.*/\1/p' "$1")
 	timeout -k 10 "${TEST_TIMEOUT:-${limit:-600}}" sh "$1" >"$out" 2>&1
 	status=$?
@@ -180,5 +181,6 @@ e2e_one() {
 		echo "not ok $case_name: exit status $status; see $out" >>"$results/$case_name"
 	fi
 	[ -s "$results/$case_name" ] || echo "not ok $case_name: it ran no case" >>"$results/$case_name"
+	echo "e2e $case_name: $(($(date +%s) - script_began)) s"
 	grep '^not ok ' "$results/$case_name"
 }
