@@ -22,6 +22,7 @@ CCACHE_DISABLE=1
 export CCACHE_DISABLE
 
 rm -rf "$lines" "$out" "$xml"
+began=$(date +%s)
 mkdir -p "$xml"
 
 run() { timeout -k 10 "${TEST_TIMEOUT:-600}" "$@" >"$out" 2>&1; }
@@ -57,6 +58,7 @@ fi
 rm -rf "$xml"
 
 cat "$out" "$lines"
+echo "$name took $(($(date +%s) - began)) s"
 grep -q '^not ok ' "$lines" && exit 1
 grep -q '^ok ' "$lines" || exit 77
 exit 0

@@ -59,6 +59,9 @@ struct endpoints {
 	struct endpoint *v[MAX_ENDPOINTS]; /* [n] */
 };
 
+_Static_assert((int)DCM_REFUSAL_STATUS == (int)HTTP_REFUSAL_STATUS &&
+		       (int)DCM_REFUSAL_CONNECT == (int)HTTP_REFUSAL_CONNECT,
+	       "plugins name forms by the numbers that http.h has");
 _Static_assert((int)DCM_ROLE_ADMIN == (int)HTTP_ROLE_ADMIN && (int)DCM_ROLE_READ == (int)HTTP_ROLE_READ,
 	       "plugins name roles by the numbers that access.h has");
 
@@ -250,6 +253,11 @@ static bool too_many(const char *const *names)
 	return n > MAX_NAMES;
 }
 
+static enum http_refusal refusal_of(const struct dcm_endpoint *from)
+{
+	return DCM_HAS(from, refusal) ? (enum http_refusal)from->refusal : HTTP_REFUSAL_PROBLEM;
+}
+
 static int check(const struct dcm_endpoint *from, struct dcm_error *err)
 {
 	if (!DCM_HAS(from, ctx) || !from->path || from->path[0] != '/' || !from->answer ||
@@ -260,6 +268,8 @@ static int check(const struct dcm_endpoint *from, struct dcm_error *err)
 		return error__set(err, -EINVAL,
 				  "serve: %s: a role that is none, or a body of more than 1 GiB",
 				  from->path);
+	if (refusal_of(from) > HTTP_REFUSAL_CONNECT)
+		return error__set(err, -EINVAL, "serve: %s: a form of refusals that is none", from->path);
 	if (too_many(from->params) || too_many(from->repeats))
 		return error__set(err, -EINVAL, "serve: %s: more than %d names of parameters",
 				  from->path, MAX_NAMES);
@@ -307,7 +317,7 @@ static bool same_place(const struct endpoint *p, const struct dcm_endpoint *from
 static bool same(const struct endpoint *p, const struct dcm_endpoint *from)
 {
 	return same_place(p, from) && p->route.role == (enum http_role)from->role &&
-	       p->route.grpc == is_grpc(from) &&
+	       p->route.grpc == is_grpc(from) && p->route.refusal == refusal_of(from) &&
 	       same_bytes(p->route.descriptors, descriptors_of(from)) &&
 	       p->route.max_body == from->max_body &&
 	       p->route.max_unpacked == (from->max_unpacked ? from->max_unpacked : from->max_body) &&
@@ -358,6 +368,7 @@ static struct endpoint *make(struct endpoints *e, const struct dcm_endpoint *fro
 		.max_body = from->max_body,
 		.max_unpacked = from->max_unpacked ? from->max_unpacked : from->max_body,
 		.grpc = is_grpc(from),
+		.refusal = refusal_of(from),
 		.descriptors = descriptors_of(from),
 		.params = copy_names(e, from->params, &ok),
 		.repeats = copy_names(e, from->repeats, &ok),

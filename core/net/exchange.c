@@ -21,6 +21,7 @@
 #include "core/base/str.h"
 #include "core/base/units.h"
 #include "core/deflate/deflate.h"
+#include "core/net/refusal.h"
 #include "core/net/talk.h"
 
 #define SECOND INT64_C(1000000000)
@@ -182,7 +183,7 @@ void exchange__pack(struct exchange *x)
 	struct http_response *r = &x->response;
 	struct buf packed = { 0 };
 
-	if (x->grpc || r->body.error || r->body.n < PACK_MIN_BYTES ||
+	if (x->grpc || r->status >= 400 || r->body.error || r->body.n < PACK_MIN_BYTES ||
 	    !packs_well(r->content_type) || http_response__find(r, "Content-Encoding").n)
 		return;
 	http_response__header(r, "Vary", "Accept-Encoding");
@@ -213,6 +214,8 @@ void exchange__finish(struct exchange *x)
 	}
 	if (x->grpc)
 		grpc__close(x->grpc, r, &x->trailers);
+	else
+		refusal__say(x->refusal, &x->request, r);
 	if (!r->content_type[0])
 		snprintf(r->content_type, sizeof(r->content_type), "application/json");
 	if (!http_response__find(r, "Cache-Control").n)

@@ -44,9 +44,10 @@ struct exchange {
 	struct http_file file; /* fd -1: none */
 	bool writes;	       /* a lane puts what is in `body` into the file, and that is all */
 	enum grpc_form grpc;
-	struct talk *talk;    /* talk.h, of a call that is a stream; else NULL */
-	uint32_t *talk_place; /* where it counts among these; NULL: nowhere */
-	struct buf message;   /* of a call, where it is no part of the body */
+	enum http_refusal refusal; /* its route's */
+	struct talk *talk;	   /* talk.h, of a call that is a stream; else NULL */
+	uint32_t *talk_place;	   /* where it counts among these; NULL: nowhere */
+	struct buf message;	   /* of a call, where it is no part of the body */
 	struct buf trailers; /* "name: value\r\n" each, behind the response's body; of HTTP/2 alone */
 	struct dcm_str target;	  /* as in the request line */
 	struct dcm_field *fields; /* [request.n_headers], room for EXCHANGE_HEADERS */
@@ -80,15 +81,15 @@ bool exchange__read_head(struct exchange *x, struct dcm_str method);
  */
 void exchange__tag(struct exchange *x);
 
-/* Into gzip, where the client takes it and it is worth it. Any thread, before exchange__finish(). */
+/* Into gzip, where the client takes it and it is worth it; no refusal. Any thread, before exchange__finish(). */
 void exchange__pack(struct exchange *x);
 
 /* How long sending the response may take: a slow reader gets a minute and 16 KiB/s. */
 int64_t exchange__answer_ns(const struct exchange *x);
 
 /*
- * The last look at a response: what memory ran out for says so instead, and one to a call becomes
- * gRPC's. On the carrier's thread.
+ * The last look at a response: what memory ran out for says so instead, one to a call becomes gRPC's, and
+ * a refusal what the route's clients read. On the carrier's thread.
  */
 void exchange__finish(struct exchange *x);
 

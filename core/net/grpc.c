@@ -13,23 +13,6 @@
 #include "core/base/str.h"
 #include "core/deflate/deflate.h"
 
-enum status {
-	OK = 0,
-	CANCELLED = 1,
-	UNKNOWN = 2,
-	INVALID_ARGUMENT = 3,
-	DEADLINE_EXCEEDED = 4,
-	NOT_FOUND = 5,
-	ALREADY_EXISTS = 6,
-	PERMISSION_DENIED = 7,
-	RESOURCE_EXHAUSTED = 8,
-	FAILED_PRECONDITION = 9,
-	UNIMPLEMENTED = 12,
-	INTERNAL = 13,
-	UNAVAILABLE = 14,
-	UNAUTHENTICATED = 16
-};
-
 enum grpc_form grpc__form(const struct http_request *req)
 {
 	/* The longer ones first; what follows is "+proto", a parameter, or nothing. */
@@ -202,45 +185,44 @@ int64_t grpc__timeout_ns(const struct http_request *req)
  * Responses
  */
 
-/* What clients do again is UNAVAILABLE alone: so is all that passes, and nothing else. */
-static enum status status_of(int http)
+enum grpc_status grpc__status_of(int http)
 {
 	switch (http) {
 	case 200:
 	case 204:
-		return OK;
+		return GRPC_OK;
 	case 400:
 	case 415:
 	case 422:
-		return INVALID_ARGUMENT;
+		return GRPC_INVALID_ARGUMENT;
 	case 401:
-		return UNAUTHENTICATED;
+		return GRPC_UNAUTHENTICATED;
 	case 403:
 	case 421:
-		return PERMISSION_DENIED;
+		return GRPC_PERMISSION_DENIED;
 	case 404:
-		return NOT_FOUND;
+		return GRPC_NOT_FOUND;
 	case 405:
 	case 501:
-		return UNIMPLEMENTED;
+		return GRPC_UNIMPLEMENTED;
 	case 409:
-		return FAILED_PRECONDITION;
+		return GRPC_FAILED_PRECONDITION;
 	case 412:
-		return ALREADY_EXISTS;
+		return GRPC_ALREADY_EXISTS;
 	case 413:
-		return RESOURCE_EXHAUSTED;
+		return GRPC_RESOURCE_EXHAUSTED;
 	case 429:
 	case 503:
 	case 507:
-		return UNAVAILABLE;
+		return GRPC_UNAVAILABLE;
 	case 499:
-		return CANCELLED;
+		return GRPC_CANCELLED;
 	case 504:
-		return DEADLINE_EXCEEDED;
+		return GRPC_DEADLINE_EXCEEDED;
 	case 500:
-		return INTERNAL;
+		return GRPC_INTERNAL;
 	default:
-		return UNKNOWN;
+		return GRPC_UNKNOWN;
 	}
 }
 
@@ -265,10 +247,10 @@ void grpc__put_message(struct buf *to, const struct buf *message)
 
 void grpc__put_status(struct buf *to, const struct http_response *resp)
 {
-	enum status status = status_of(resp->status);
+	const enum grpc_status status = grpc__status_of(resp->status);
 
 	buf__printf(to, "grpc-status: %d\r\n", status);
-	if (status == OK)
+	if (status == GRPC_OK)
 		return;
 	buf__text(to, "grpc-message: ");
 	put_message(to, buf__view(&resp->detail));
@@ -295,7 +277,7 @@ void grpc__close(enum grpc_form form, struct http_response *resp, struct buf *tr
 	};
 	struct buf body = { 0 };
 
-	if (status_of(resp->status) == OK)
+	if (grpc__status_of(resp->status) == GRPC_OK)
 		grpc__put_message(&body, &resp->body);
 	grpc__put_status(trailers, resp);
 	if (form != GRPC_HTTP2) {

@@ -17,6 +17,28 @@
 enum grpc_form { GRPC_NONE, GRPC_HTTP2, GRPC_WEB, GRPC_WEB_TEXT };
 enum grpc_form grpc__form(const struct http_request *req);
 
+/* The statuses that a call can come to here (statuscodes.md). */
+enum grpc_status {
+	GRPC_OK = 0,
+	GRPC_CANCELLED = 1,
+	GRPC_UNKNOWN = 2,
+	GRPC_INVALID_ARGUMENT = 3,
+	GRPC_DEADLINE_EXCEEDED = 4,
+	GRPC_NOT_FOUND = 5,
+	GRPC_ALREADY_EXISTS = 6,
+	GRPC_PERMISSION_DENIED = 7,
+	GRPC_RESOURCE_EXHAUSTED = 8,
+	GRPC_FAILED_PRECONDITION = 9,
+	GRPC_UNIMPLEMENTED = 12,
+	GRPC_INTERNAL = 13,
+	GRPC_UNAVAILABLE = 14,
+	GRPC_UNAUTHENTICATED = 16
+};
+/*
+ * What a status of HTTP is among them. What clients do again is UNAVAILABLE alone: so is all that passes, and nothing else.
+ */
+enum grpc_status grpc__status_of(int http);
+
 /*
  * The one message of a body, unpacked, as req->body: a view into what was there, or `room`. False: the
  * response says what is wrong with it. `max_unpacked` bytes at most.

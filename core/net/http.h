@@ -35,6 +35,13 @@ struct http_talk {
 	bool is_look; /* no message came: is there anything new to be said? About once a second, HTTP_WATCHES alone */
 };
 
+/* What the clients of a route read where it refuses (refusal.h). */
+enum http_refusal {
+	HTTP_REFUSAL_PROBLEM, /* RFC 9457 */
+	HTTP_REFUSAL_STATUS,  /* google.rpc.Status, in the encoding of the request */
+	HTTP_REFUSAL_CONNECT  /* Connect's JSON */
+};
+
 /* How many messages a method of gRPC takes and gives. */
 enum http_streams {
 	HTTP_ONE_ANSWER,
@@ -145,6 +152,7 @@ struct http_route {
 	 * at most max_body bytes, and says one by 200, nothing by 204; a problem ends the call.
 	 */
 	enum http_streams streams;
+	enum http_refusal refusal; /* as a call of gRPC it is a status all the same */
 	struct dcm_str descriptors; /* of a method of gRPC: a FileDescriptorSet with its service, for server reflection */
 	uint64_t max_unpacked; /* bytes of a body that was packed; 0: as max_body */
 	/*

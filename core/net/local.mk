@@ -27,6 +27,7 @@ core_net_libnet_la_SOURCES = \
 	core/net/loop.c core/net/loop.h \
 	core/net/no_proxy.c core/net/no_proxy.h \
 	core/net/pages.c core/net/pages.h \
+	core/net/refusal.c core/net/refusal.h \
 	core/net/requests.c core/net/requests.h \
 	core/net/secret.c core/net/secret.h \
 	core/net/sockets.c core/net/sockets.h \

@@ -237,6 +237,15 @@ static bool take_form(struct exchange *x)
 	return false;
 }
 
+/* Whoever refuses from here on, it is said as the address's clients read it. */
+static bool note_route(struct requests *r, struct exchange *x)
+{
+	const struct http_route *route = http_routes__find(r->routes, x->request.method, x->request.path);
+
+	x->refusal = route ? route->refusal : HTTP_REFUSAL_PROBLEM;
+	return true;
+}
+
 /* A call of a method that is a stream; false: there cannot be another one now. */
 static bool begin_talk(struct requests *r, struct exchange *x)
 {
@@ -278,7 +287,7 @@ static bool read_head(struct exchange *x, struct dcm_str method)
 bool requests__head(struct requests *r, struct exchange *x, const struct access_peer *peer,
 		    struct dcm_str method)
 {
-	if (read_head(x, method) && cut_base(r, x) &&
+	if (read_head(x, method) && cut_base(r, x) && note_route(r, x) &&
 	    !cors__answers(r->o->rules, r->routes, &x->request, &x->response) && take_form(x) &&
 	    access__check(r->o->rules, peer, &x->request, &x->response) && begin_talk(r, x) &&
 	    admit_body(r, x)) {

@@ -60,6 +60,7 @@
  *        sessions_stat; dcm_decode.sessions, dcm_found.session; dcm_batch.origin, .stack_origins
  *   1.24 host: http_client_sign()
  *   1.25 dcm_decode.name_of, dcm_found.has_mean_sizes; host: metric_of(), metric_end(), DCM_SECONDS
+ *   1.26 dcm_endpoint.refusal
  */
 #ifndef DECIMA_PLUGIN_H
 #define DECIMA_PLUGIN_H
@@ -77,7 +78,7 @@ extern "C" {
 
 #define DCM_ABI_MAGIC 0x414d4344u /* "DCMA" */
 #define DCM_ABI_MAJOR 1
-#define DCM_ABI_MINOR 25
+#define DCM_ABI_MINOR 26
 
 /* -------------------------------------------------------------------------------------------------
  * The host

@@ -40,6 +40,14 @@ struct dcm_request {
 	uint32_t n_labels;
 };
 
+/* How a problem is said to the clients of an endpoint; to a call of gRPC it is a status, whatever stands here. */
+enum dcm_refusal {
+	DCM_REFUSAL_PROBLEM, /* application/problem+json, RFC 9457 */
+	/* (1.26) a google.rpc.Status in application/x-protobuf or application/json, as the request is; as above to others */
+	DCM_REFUSAL_STATUS,
+	DCM_REFUSAL_CONNECT /* (1.26) Connect's JSON, with the status of HTTP that Connect has for its code */
+};
+
 struct dcm_reply; /* the host's: reply_put() and its neighbours */
 
 /* An address, and what answers there. */
@@ -71,6 +79,8 @@ struct dcm_endpoint {
 	 */
 	uint32_t n_descriptors;
 	const uint8_t *descriptors;
+	/* (1.26) enum dcm_refusal: what its clients read where a request is refused, by the plugin or before it hears of it */
+	uint32_t refusal;
 };
 
 #ifdef __cplusplus

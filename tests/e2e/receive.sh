@@ -155,6 +155,13 @@ YAML
 start
 printf 'a 1\n' | push nobody 401 /api/v1/ingest
 printf 'a 1\n' | push reader 403 /api/v1/ingest -H 'Authorization: Bearer reads'
+# Said before the plugin hears of it, and as its clients read it: OTLP's a google.rpc.Status, Connect's a code.
+printf x | push otlp_nobody 401 /v1development/profiles -H 'Content-Type: application/x-protobuf'
+if [ "$(od -An -N 2 -t u1 "$dir/answer" | tr -s ' ')" = ' 8 16' ]; then ok receive.otlp_nobody_code; else not_ok receive.otlp_nobody_code "$(cat "$dir/answer")"; fi
+printf x | push otlp_packed 415 /v1development/profiles -H 'Authorization: Bearer writes' -H 'Content-Type: application/json' -H 'Content-Encoding: br'
+expect receive.otlp_packed_code '{"code":3,"message":"the body is packed by br' "$dir/answer"
+printf x | push connect_reader 403 /push.v1.PusherService/Push -H 'Authorization: Bearer reads' -H 'Content-Type: application/proto'
+expect receive.connect_reader_code '"code":"permission_denied"' "$dir/answer"
 printf 'a 1\n' | push writer 200 /api/v1/ingest -H 'Authorization: Bearer writes'
 
 # ---- whose: labels of a token, whatever the sender says; what two send alike is no retry, and what one sends again is ----

@@ -108,7 +108,15 @@ variant_check() {
 	env $(thoroughness "$name") make -k -j$((jobs + 1)) check-TESTS check_PROGRAMS= check_LTLIBRARIES= ${tests:+"TESTS=$tests"} \
 		>>"$log" 2>&1
 	grep -h '^not ok ' tests/results/* 2>/dev/null
+	slowest
 	[ -d tests/results ] || echo "not ok check: it left no results; see $log" >>"$lines"
+}
+
+# In a build folder whose tests have run: where its time went.
+slowest() {
+	# shellcheck disable=SC2046 # the logs are words
+	grep -h ' took [0-9]* s$' $(make -s print-tests | sed 's/\.sh$//; s/$/.log/') 2>/dev/null | sort -k 3nr | head -n 8 |
+		awk -v name="$name" 'NR == 1 { printf "%s, the slowest:", name } { printf "%s %s %s s", NR > 1 ? "," : "", $1, $3 } END { if (NR) print "" }'
 }
 
 # thoroughness NAME: what is the same in each build takes its time in one of them: how plugins do without memory, each

@@ -82,6 +82,16 @@ struct dcm_str desk__field(const struct dcm_field *fields, uint32_t n, const cha
 	return STR("");
 }
 
+struct dcm_str desk__media_type(const struct dcm_request *q)
+{
+	struct dcm_str type = desk__field(q->headers, q->n_headers, "content-type");
+
+	for (uint32_t i = 0; i < type.n; i++)
+		if (type.p[i] == ';' || type.p[i] == ' ')
+			type.n = i;
+	return type;
+}
+
 void desk__refuse(struct desk *d, struct desk_verdict *v, int status, const char *fmt, ...)
 {
 	va_list ap;

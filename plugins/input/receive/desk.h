@@ -58,6 +58,8 @@ int desk__serve(struct desk *d, struct dcm_endpoint endpoint, struct dcm_error *
 
 /* The value of a request's parameter or header of this name, the first one; "" when there is none. */
 struct dcm_str desk__field(const struct dcm_field *fields, uint32_t n, const char *name);
+/* Content-Type without its parameters: "application/json" of "application/json; charset=utf-8". */
+struct dcm_str desk__media_type(const struct dcm_request *q);
 
 /* A verdict of the protocol's own, before anything was decoded: counted as refused. */
 void desk__refuse(struct desk *d, struct desk_verdict *v, int status, const char *fmt, ...)

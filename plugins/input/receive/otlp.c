@@ -2,7 +2,7 @@
 /*
  * plugins/input/receive/otlp.c - OTLP profiles: ProfilesService/Export
  *
- * A refusal over HTTP is a google.rpc.Status { code = 1, message = 2 }, as OTLP/HTTP has it, in the encoding of the request.
+ * What is refused over HTTP is said as a google.rpc.Status (dcm_endpoint.refusal).
  */
 #include "plugins/input/receive/otlp.h"
 
@@ -117,55 +117,6 @@ void otlp__export(struct desk *d, const struct otlp_call *call, const struct dcm
 
 static const char protobuf[] = "application/x-protobuf", json[] = "application/json";
 
-/* google.rpc's codes. */
-static uint64_t code_of(int status)
-{
-	switch (status) {
-	case 504:
-		return 4; /* DEADLINE_EXCEEDED */
-	case 503:
-		return 14; /* UNAVAILABLE */
-	default:
-		return 3; /* INVALID_ARGUMENT */
-	}
-}
-
-static void put_status(struct buf *out, const struct desk_verdict *v, bool is_json)
-{
-	if (is_json) {
-		buf__printf(out, "{\"code\":%u,\"message\":", (unsigned)code_of(v->status));
-		buf__json(out, str__of(v->error.text));
-		buf__text(out, "}");
-	} else {
-		buf__varint(out, 1 << 3);
-		buf__varint(out, code_of(v->status));
-		put_bytes(out, 2, str__of(v->error.text));
-	}
-}
-
-static void refuse(const struct desk *d, const struct desk_verdict *v, bool is_json,
-		   struct dcm_reply *reply)
-{
-	struct buf body = { 0 };
-
-	put_status(&body, v, is_json);
-	desk__tell(d, v, reply);
-	if (!body.error)
-		d->host->reply_put(reply, v->status, is_json ? json : protobuf, body.data, body.n);
-	buf__fini(&body);
-}
-
-/* Without parameters: "application/x-protobuf; charset=.." */
-static struct dcm_str media_type(const struct dcm_request *q)
-{
-	struct dcm_str type = desk__field(q->headers, q->n_headers, "content-type");
-
-	for (uint32_t i = 0; i < type.n; i++)
-		if (type.p[i] == ';' || type.p[i] == ' ')
-			type.n = i;
-	return type;
-}
-
 static struct otlp_call call_of(const struct dcm_request *q)
 {
 	struct otlp_call call = { .request = q->body, .n = q->n_body };
@@ -182,7 +133,7 @@ static void answer(void *ctx, const struct dcm_request *q, struct dcm_reply *rep
 {
 	struct desk *d = ctx;
 	struct otlp_call call = call_of(q);
-	struct dcm_str type = media_type(q);
+	struct dcm_str type = desk__media_type(q);
 	struct buf response = { 0 };
 	struct desk_verdict v;
 
@@ -200,7 +151,7 @@ static void answer(void *ctx, const struct dcm_request *q, struct dcm_reply *rep
 		d->host->reply_put(reply, 200, call.is_json ? json : protobuf,
 				   response.data ? response.data : (const uint8_t *)"", response.n);
 	else
-		refuse(d, &v, call.is_json, reply);
+		desk__tell(d, &v, reply);
 	buf__fini(&response);
 }
 
@@ -223,9 +174,10 @@ static void answer_experimental(void *ctx, const struct dcm_request *q, struct d
 	struct desk *d = ctx;
 	struct desk_verdict v;
 
+	(void)q;
 	desk__refuse(d, &v,
 		     400, "profiles of OTLP 1.3, which are sent to /v1experimental/profiles, are not read; update the sender to OTLP 1.10 or later");
-	refuse(d, &v, str__eq(media_type(q), str__of(json)), reply);
+	desk__tell(d, &v, reply);
 }
 
 int otlp__serve(struct desk *d, struct dcm_error *err)
@@ -248,6 +200,7 @@ int otlp__serve(struct desk *d, struct dcm_error *err)
 			.path = doors[i].path,
 			.doc = "takes OTLP profiles: ExportProfilesServiceRequest",
 			.answer = doors[i].answer,
+			.refusal = DCM_REFUSAL_STATUS,
 			.grpc = doors[i].is_grpc,
 			.descriptors = doors[i].is_grpc ? descriptors_otlp : NULL,
 			.n_descriptors = doors[i].is_grpc ? sizeof(descriptors_otlp) : 0,
