@@ -23,6 +23,8 @@ EXTRA_DIST += $(script_tests) tests/run-case.sh tests/cmocka-lines.awk tests/dat
 # For tools/test.
 print-tests:
 	@for test in $(TESTS); do echo "$$test"; done
+print-check-programs:
+	@for program in $(check_PROGRAMS); do echo "$$program"; done
 
 clean-local-tests:
 	rm -rf tests/results

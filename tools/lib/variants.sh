@@ -3,13 +3,12 @@
 #
 # A build that fails is a failed case of that variant and stops nothing else. $top and $jobs come from tools/test.
 
-variants="gcc clang asan tsan noebpf"
+variants="gcc asan tsan noebpf"
 
 # variant_flags NAME: what configure is given.
 variant_flags() {
 	case $1 in
 	gcc) echo "CC=gcc --enable-werror" ;;
-	clang) echo "CC=clang --enable-werror" ;;
 	asan) echo "CC=clang --enable-sanitizers=address" ;;
 	tsan) echo "CC=clang --enable-sanitizers=thread" ;;
 	noebpf) echo "CC=gcc --enable-werror --disable-ebpf" ;;
@@ -98,10 +97,11 @@ variant_make() {
 
 # In the build folder: builds the tests, each that can be, and runs them. A test that does not link is a failed case.
 variant_check() {
-	logged "$log" cached make -k -j"$jobs" check TESTS= ||
-		echo "not ok build of the tests: $(grep -E 'error:|No rule|undefined reference' "$log" | tail -n 1); see $log" >>"$lines"
 	tests=
 	[ "$name" != tsan ] || tests=$(threaded_tests)
+	# shellcheck disable=SC2046 # the programs are words
+	logged "$log" cached make -k -j"$jobs" check TESTS= ${tests:+"check_PROGRAMS=$(programs_beside "$tests")"} ||
+		echo "not ok build of the tests: $(grep -E 'error:|No rule|undefined reference' "$log" | tail -n 1); see $log" >>"$lines"
 	# check_PROGRAMS= : one that does not build must not keep the others from running. One more of them than there are
 	# CPUs: some mostly wait.
 	# shellcheck disable=SC2046 # the settings are words
@@ -126,6 +126,13 @@ thoroughness() {
 	gcc) echo "DECIMA_TEST_SWEEP_SECONDS=100 CRASH_CYCLES=${CRASH_CYCLES:-80000}" ;;
 	*) echo "DECIMA_TEST_SWEEP_SECONDS=5 DECIMA_TEST_ORACLE_SECONDS=5 CONFORMANCE_PLANS=${CONFORMANCE_PLANS:-2}" ;;
 	esac
+}
+
+# programs_beside TESTS: in a build folder, what `make check` builds, without the tests that are none of these
+programs_beside() {
+	make -s print-tests | grep -vxF "$1" >others
+	echo $(make -s print-check-programs | grep -vxFf others)
+	rm others
 }
 
 # In a build folder: the tests that can have a race, which are scripts, and programs that make threads or load plugins. The
