@@ -132,18 +132,36 @@ heap_export scrape.kept_export memory:inuse_space:bytes:space:bytes inuse_space 
 heap_export scrape.allocated_export memory:alloc_space:bytes:space:bytes:delta alloc_space '^main\.allocate$' "$after"
 
 # What our export has more than before is what the endpoint counted meanwhile.
-mutex=mutex:contentions:count:contentions:count:delta
-contended() { top_of contentions '^main\.contend' count "$1"; }
-export_mutex() { ask query pprof "$mutex{job=\"service\"}" --from now-10m -o "$dir/mutex.pb.gz" >"$dir/err" 2>&1; }
-there=$(contended "http://$one/debug/pprof/mutex")
-all_there() { export_mutex && [ "$(contended "$dir/mutex.pb.gz")" = "$((there - unseen))" ]; }
-# What was counted before the first scrape is in no difference: as much as is missing once all has been asked for.
-sleep 5
-export_mutex
-unseen=$((there - $(contended "$dir/mutex.pb.gz")))
-curl -s "http://$one/contend" >/dev/null
-there=$(contended "http://$one/debug/pprof/mutex")
-[ "$unseen" -ge 0 ] && [ "$there" -gt "$unseen" ] && wait_for 20 all_there && ok scrape.mutex_export || not_ok scrape.mutex_export "$there there, $unseen before, $(contended "$dir/mutex.pb.gz") exported: $(head -n 1 "$dir/err")"
+# counted INDEX FILE-OR-URL
+counted() { top_of "$1" '^main\.contend' "$unit" "$2"; }
+# counted_export PROFILE INDEX UNIT: of waiting for a lock; what was counted before the first scrape is in no difference: as
+# much as is missing once all has been asked for
+counted_export() {
+	unit=$3
+	export_it() { ask query pprof "$1:$2:$4:contentions:count:delta{job=\"service\"}" --from now-10m -o "$dir/$1.pb.gz" >"$dir/err" 2>&1; }
+	here() { export_it "$@" && counted "$2" "$dir/$1.pb.gz"; }
+	all_here() { [ "$(here "$@")" = "$((there - unseen))" ]; }
+	there=$(counted "$2" "http://$one/debug/pprof/$1")
+	sleep 5
+	unseen=$((there - $(here "$@")))
+	curl -s "http://$one/contend" >/dev/null
+	there=$(counted "$2" "http://$one/debug/pprof/$1")
+	[ "$unseen" -ge 0 ] && [ "$there" -gt "$unseen" ] && wait_for 20 all_here "$@" && ok "scrape.$1_$2_export" ||
+		not_ok "scrape.$1_$2_export" "$there there, $unseen before, $(here "$@") exported: $(head -n 1 "$dir/err")"
+}
+counted_export mutex contentions count count
+counted_export mutex delay ns nanoseconds
+counted_export block contentions count count
+counted_export block delay ns nanoseconds
+# CPU: how much of it each function has, beside a profile of the same program that Go took itself.
+share_of() { awk -v name="$1" '$6 == name { print int($5 + 0.5) }' "$dir/top"; }
+go tool pprof -symbolize=none -top -cum "http://$two/debug/pprof/profile?seconds=2" >"$dir/top" 2>"$dir/err"
+there=$(share_of main.burnInner)
+ask query pprof "$cpu{job=\"service\"}" -o "$dir/cpu.pb.gz" 2>"$dir/err" &&
+	go tool pprof -symbolize=none -top -cum "$dir/cpu.pb.gz" >"$dir/top" 2>"$dir/err"
+here=$(share_of main.burnInner)
+[ "${there:-0}" -gt 50 ] && [ $((there - ${here:-0})) -le 20 ] && [ $((${here:-0} - there)) -le 20 ] && ok scrape.cpu_share ||
+	not_ok scrape.cpu_share "$there % there, $here % here"
 ask query pprof 'goroutine:goroutine:count:goroutine:count{job="service"}' -o "$dir/goroutine.pb.gz" >"$dir/err" 2>&1
 there=$(top_of goroutine '^main\.park$' count "http://$one/debug/pprof/goroutine")
 here=$(top_of goroutine '^main\.park$' count "$dir/goroutine.pb.gz")

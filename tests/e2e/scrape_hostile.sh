@@ -22,6 +22,7 @@ wait_for 20 test -s "$dir/servers"
 read -r plain secure expired <"$dir/servers"
 printf secret-token >"$dir/token"
 printf secret-word >"$dir/password"
+printf secret-header >"$dir/header"
 printf user >"$dir/user"
 
 # job NAME ADDRESS PATH [LINE]..: one target; the lines are of the job
@@ -64,6 +65,15 @@ tls='scheme: https'
 	job bearer_file "$secure" /bearer "$tls" "$own" "authorization: { credentials_file: $dir/token }"
 	job bearer_wrong "$secure" /bearer "$tls" "$own"
 	job bearer_no_file "$secure" /bearer "$tls" "$own" "authorization: { credentials_file: $dir/absent }"
+	job bearer_token "$secure" /bearer "$tls" "$own" "bearer_token: secret-token"
+	job bearer_token_file "$secure" /bearer "$tls" "$own" "bearer_token_file: $dir/token"
+	job own_type "$secure" /own_type "$tls" "$own" "authorization: { type: Token, credentials: secret-token }"
+	job oauth2 "$secure" /oauth2 "$tls" "$own" \
+		"oauth2: { client_id: us, client_secret: secret-client, token_url: 'https://$secure/token', tls_config: { ca_file: $dir/ca/ca.pem } }"
+	job oauth2_wrong "$secure" /oauth2 "$tls" "$own" \
+		"oauth2: { client_id: us, client_secret: guessed, token_url: 'https://$secure/token', tls_config: { ca_file: $dir/ca/ca.pem } }"
+	job proxy elsewhere.invalid:80 /good "proxy_url: 'http://$plain'"
+	job header_file "$secure" /header "$tls" "$own" "http_headers: { X-Scrape-Token: { files: [ $dir/header ] } }"
 	job header "$secure" /header "$tls" "$own" "http_headers: { X-Scrape-Token: { secrets: [ secret-header ] } }"
 	job mutual "$secure" /mutual "$tls" "tls_config: { ca_file: $dir/ca/ca.pem, cert_file: $dir/ca/scraper.pem, key_file: $dir/ca/scraper.key }"
 	job mutual_without "$secure" /mutual "$tls" "$own"
@@ -101,12 +111,13 @@ expect_said absent down 'status 404; is the path right?'
 for status in 301 302 303 307 308; do expect_said "moved_$status" up ''; done
 expect_said moved_stays down 'status 301'
 expect_said moved_untrusted down 'certificate'
-for job in tls tls_anyone basic basic_files bearer bearer_file header mutual; do expect_said "$job" up ''; done
+for job in tls tls_anyone basic basic_files bearer bearer_file bearer_token bearer_token_file own_type oauth2 proxy header header_file mutual; do expect_said "$job" up ''; done
 expect_said tls_stranger down 'certificate'
 expect_said tls_expired down 'certificate has expired; renew it there'
 expect_said tls_name down 'is it the right server?'
 expect_said basic_wrong down 'status 401: who are you?; give the job credentials'
 expect_said bearer_wrong down 'status 401'
+expect_said oauth2_wrong down '401'
 expect_said bearer_no_file down "$dir/absent"
 expect_said mutual_without down 'status 401'
 expect_said mutual_stranger down ''
@@ -116,7 +127,7 @@ asked() { curl -s "http://$plain/asked" | awk '$1 == "/good" { print $2 }'; }
 before=$(asked)
 sleep 10
 after=$(asked)
-# Ten jobs ask for it, some by way of others, every two seconds, and none of them waits for those that hang.
+# A dozen jobs ask for it, some by way of others, every two seconds, and none of them waits for those that hang.
 [ $((after - before)) -ge 20 ] && ok scrape_hostile.good_goes_on || not_ok scrape_hostile.good_goes_on "$((after - before)) times in ten seconds"
 rss=$(awk '/^RssAnon/ { print $2 }' "/proc/$daemon/status")
 [ "$rss" -lt 150000 ] && ok scrape_hostile.memory || not_ok scrape_hostile.memory "$rss kB"
@@ -128,10 +139,32 @@ done
 # Nobody reads a secret: not in the configuration that is shown, not in sentences, not in the log.
 get /api/v1/config >"$dir/shown"
 [ -s "$dir/shown" ] || not_ok scrape_hostile.config "nothing is shown"
-if grep -lE 'secret-(word|token|header)|guessed' "$dir/shown" "$dir/targets.json" "$dir/log" >"$dir/leaks"; then
+if grep -lE 'secret-(word|token|header|client|given)|guessed' "$dir/shown" "$dir/targets.json" "$dir/log" >"$dir/leaks"; then
 	not_ok scrape_hostile.secrets "$(tr '\n' ' ' <"$dir/leaks")"
 else
 	ok scrape_hostile.secrets
 fi
 daemon_stop
 expect_status scrape_hostile.stops 0 "$daemon_status"
+
+# ---- room: who sends much and never ends has what others do not need ----
+# Eight of them would have more than all room there is, without a limit of their own.
+{
+	printf 'global: { scrape_interval: 6s, scrape_timeout: 5s }\nscrape_configs:\n'
+	for i in 1 2 3 4 5 6 7 8; do job "heavy$i" "$plain" /heavy; done
+	job good "$plain" /good 'scrape_interval: 500ms' 'scrape_timeout: 500ms'
+} >"$dir/scrape.yaml"
+daemon_begin scrape_hostile.room_starts -c "$dir/scrape.yaml"
+no_room() {
+	get /metrics >"$dir/metrics"
+	awk '/^decima_scrape_failures_total/ && /reason="memory"/ && $2 > 0 { n = 1 } END { exit !n }' "$dir/metrics"
+}
+wait_for 30 no_room && ok scrape_hostile.counted_memory || not_ok scrape_hostile.counted_memory "$(grep scrape_failures "$dir/metrics" | tr '\n' '|')"
+for i in 1 2 3 4 5 6 7 8; do said "heavy$i" down 'no room for the answer' && break; done
+expect scrape_hostile.no_room_says 'the largest gives way' "$dir/said"
+get /metrics >"$dir/metrics"
+failed=$(awk '/^decima_scrape_failures_total/ && /scrape_job="good"/ { n += $2 } END { print n + 0 }' "$dir/metrics")
+expect_said good up ''
+[ "$failed" -eq 0 ] && ok scrape_hostile.room_for_others || not_ok scrape_hostile.room_for_others "the good one failed $failed times"
+daemon_stop
+expect_status scrape_hostile.room_stops 0 "$daemon_status"

@@ -4,13 +4,16 @@
 #	hostile_pprof.py CERT KEY CA EXPIRED_CERT EXPIRED_KEY
 #
 # Prints the address in the clear, the one with TLS, and the one with the certificate that has expired. /good is a heap;
-# /basic, /bearer, /header and /mutual want a name and password, a token, a header, a certificate by CA: 401 without; the
-# others say what they do. GET /asked: how often each was asked for.
+# /basic, /bearer, /own_type, /oauth2, /header and /mutual want a name and password, a token, one of another type, one that POST
+# /token gave, a header, a certificate by CA: 401 without; the others say what they do. It is a proxy to elsewhere.invalid, too.
+# GET /asked: how often each was asked for.
 import base64, gzip, http.server, ssl, sys, threading, time, zlib
 
 HEAP = b"heap profile: 1: 100 [ 1: 100] @ heapprofile\n1: 100 [ 1: 100] @ 0x401136\n"
 asked = {}
 pack = zlib.compressobj(9, zlib.DEFLATED, 31)
+large = zlib.compressobj(9, zlib.DEFLATED, 31)
+LARGE = b"".join(large.compress(bytes(1 << 20)) for _ in range(40)) + large.flush(zlib.Z_SYNC_FLUSH)
 BOMB = b"".join(pack.compress(bytes(1 << 20)) for _ in range(64)) + pack.flush()
 
 
@@ -38,11 +41,20 @@ class Served(http.server.BaseHTTPRequestHandler):
         else:
             self.body(b"who are you?\n", 401, WWW_Authenticate="Basic")
 
+    def do_POST(self):
+        asks = self.rfile.read(int(self.headers.get("Content-Length", 0)))
+        if self.path == "/token" and b"grant_type=client_credentials" in asks and b"client_secret=secret-client" in asks:
+            self.body(b'{"access_token": "secret-given", "token_type": "Bearer", "expires_in": 60}', Content_Type="application/json")
+        else:
+            self.body(b"{}", 401)
+
     def do_GET(self):
         path = self.path.split("?")[0]
+        if path.startswith("http://elsewhere.invalid/"):
+            path = "/proxied" + path[len("http://elsewhere.invalid"):]
         asked[path] = asked.get(path, 0) + 1
         what = path.strip("/").replace("/", "_")
-        self.close_connection = what not in ("good", "basic", "bearer", "header", "mutual")
+        self.close_connection = what not in ("good", "basic", "bearer", "own_type", "oauth2", "header", "mutual")
         try:
             getattr(self, "on_" + what, self.on_absent)()
         except OSError:
@@ -109,6 +121,22 @@ class Served(http.server.BaseHTTPRequestHandler):
 
     def on_bearer(self):
         self.wants("Authorization", "Bearer secret-token")
+
+    def on_own_type(self):
+        self.wants("Authorization", "Token secret-token")
+
+    def on_oauth2(self):
+        self.wants("Authorization", "Bearer secret-given")
+
+    def on_proxied_good(self):
+        self.body(HEAP)
+
+    def on_heavy(self):
+        # 40 MiB, as they are unpacked, and no end.
+        self.head(200, None, Content_Encoding="gzip")
+        self.wfile.write(LARGE)
+        self.wfile.flush()
+        time.sleep(30)
 
     def on_header(self):
         self.wants("X-Scrape-Token", "secret-header")

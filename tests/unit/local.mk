@@ -677,6 +677,11 @@ tests_unit_test_scrape_arrival_CFLAGS = $(tests_unit_test_scrape_targets_CFLAGS)
 tests_unit_test_scrape_arrival_LDFLAGS = $(AM_LDFLAGS) $(LDFLAGS_FAILMALLOC)
 tests_unit_test_scrape_arrival_LDADD = $(tests_unit_test_scrape_targets_LDADD)
 
+unit_tests += tests/unit/test_scrape_room
+tests_unit_test_scrape_room_SOURCES = tests/unit/test_scrape_room.c plugins/input/pprof_scrape/room.c $(FAILMALLOC)
+tests_unit_test_scrape_room_LDFLAGS = $(AM_LDFLAGS) $(LDFLAGS_FAILMALLOC)
+tests_unit_test_scrape_room_LDADD = $(UNIT_LIBS)
+
 unit_tests += tests/unit/test_scrape_turns
 tests_unit_test_scrape_turns_SOURCES = tests/unit/test_scrape_turns.c $(SCRAPE_FIXTURE)
 tests_unit_test_scrape_turns_CFLAGS = $(tests_unit_test_scrape_targets_CFLAGS)

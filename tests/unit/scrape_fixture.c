@@ -10,29 +10,41 @@
 #include "plugins/input/pprof_scrape/sync.h"
 #include "tests/unit/unit.h"
 
-void scrape_fixture__open(struct scrape_fixture *f, const char *yaml,
-			  void (*adjust)(struct host_services *services))
+void scrape_fixture__read(struct scrape_fixture *f, const char *yaml)
 {
 	struct options_env env = { .arena = &f->arena, .problems = &f->problems };
 	struct dcm_error err = DCM_ERROR_INIT;
-	struct job_config c = { .memory = &f->memory, .texts = &f->texts };
+	struct tree **tree = f->trees[0] ? &f->trees[1] : &f->trees[0];
+
+	assert_null(*tree);
+	assert_int_equal(tree__load_text("s.yaml", str__of(yaml), tree, &err), 0);
+	f->config.all = options__fill_one(&env, "input pprof_scrape", (*tree)->root,
+					  &scrape_options__table);
+	assert_non_null(f->config.all);
+	assert_int_equal(f->problems.n, 0);
+	f->config.options = f->config.all->scrape_configs.items;
+}
+
+void scrape_fixture__open(struct scrape_fixture *f, const char *yaml,
+			  void (*adjust)(struct host_services *services))
+{
+	struct dcm_error err = DCM_ERROR_INIT;
 
 	memset(f, 0, sizeof(*f));
+	room__init(&f->memory.answers, MEMORY_ANSWERS_BYTES);
+	f->memory.max_delta_bytes = (uint64_t)1 << 30;
 	f->services.host.node = "here";
 	services__init(&f->services);
 	if (adjust)
 		adjust(&f->services.host);
 	assert_int_equal(host__new("scrape", &f->services.host, &f->host, &err), 0);
-	assert_int_equal(tree__load_text("s.yaml", str__of(yaml), &f->tree, &err), 0);
-	c.all = options__fill_one(&env, "input pprof_scrape", f->tree->root, &scrape_options__table);
-	assert_non_null(c.all);
-	assert_int_equal(f->problems.n, 0);
+	scrape_fixture__read(f, yaml);
 	f->loop = loop__new(f->host);
-	c.host = f->host;
-	c.loop = f->loop;
-	c.options = c.all->scrape_configs.items;
-	f->config = c;
-	if (job__new(&c, &f->job, &err) < 0)
+	f->config.host = f->host;
+	f->config.loop = f->loop;
+	f->config.memory = &f->memory;
+	f->config.texts = &f->texts;
+	if (job__new(&f->config, &f->job, &err) < 0)
 		fail_msg("%s", err.text);
 }
 
@@ -52,10 +64,12 @@ void scrape_fixture__close(struct scrape_fixture *f)
 {
 	job__free(f->job);
 	assert_int_equal(f->texts.n, 0);
-	assert_true(f->memory.n_delta_bytes == 0);
+	assert_true(f->memory.n_delta_bytes == 0 && f->memory.answers.n_bytes == 0);
+	room__fini(&f->memory.answers);
 	texts__fini(&f->texts);
 	loop__free(f->loop);
-	tree__free(f->tree);
+	tree__free(f->trees[0]);
+	tree__free(f->trees[1]);
 	problems__fini(&f->problems);
 	arena__fini(&f->arena);
 	host__free(f->host);

@@ -15,7 +15,7 @@ struct scrape_fixture {
 	struct dcm_host *host;
 	struct arena arena;
 	struct problems problems;
-	struct tree *tree;
+	struct tree *trees[2];
 	struct loop *loop;
 	struct memory memory;
 	struct texts texts;
@@ -26,6 +26,8 @@ struct scrape_fixture {
 /* `adjust` puts the test's own functions in the place of the core's; NULL: there are none. */
 void scrape_fixture__open(struct scrape_fixture *f, const char *yaml,
 			  void (*adjust)(struct host_services *services));
+/* Another configuration, once, for a job that the test makes: f->config. */
+void scrape_fixture__read(struct scrape_fixture *f, const char *yaml);
 /* Goes live, and has a source find "a:1": the target of the job's one profile. */
 struct target *scrape_fixture__find_one(struct scrape_fixture *f, struct source *source);
 void scrape_fixture__close(struct scrape_fixture *f); /* and asserts that nothing is left */

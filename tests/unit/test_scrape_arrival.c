@@ -294,6 +294,36 @@ static void test_clocks(void **state)
 	close_fixture(&f);
 }
 
+/* What is kept to tell what was added has its bounds: of one profile, and of all; what there is no room for fails, and says why. */
+static void test_delta_memory(void **state)
+{
+	struct fixture f;
+	struct buf large = { 0 };
+
+	(void)state;
+	open_fixture(&f, ALL, "");
+	f.of.memory.max_delta_bytes = 64 * 1024;
+	buf__text(&large, "heap profile: 60: 6000 [ 120: 12000] @ heapprofile\n");
+	for (int i = 0; i < 60; i++)
+		buf__printf(&large, "1: 100 [ 2: 200] @ 0x40%04x\n", i * 16);
+	buf__byte(&large, '\0');
+	expect_refused(&f, take(&f, (const char *)large.data, "", 0), -E2BIG,
+		       "60 samples, and to tell what was added all have to be kept");
+	assert_int_equal(take(&f, heap(5), "", 10), 0);
+	assert_true(f.of.memory.n_delta_bytes > 0);
+	buf__reset(&f.went);
+	/* Others have it all. */
+	f.of.memory.n_delta_bytes += 64 * 1024;
+	expect_refused(&f, take(&f, heap(7), "", 20), -E2BIG, "all targets' has 0 MiB (delta_memory)");
+	f.of.memory.n_delta_bytes -= 64 * 1024;
+	/* What was added meanwhile is not lost. */
+	assert_int_equal(take(&f, heap(9), "", 30), 0);
+	expect_went(&f, "alloc_objects/delta=4 alloc_space/delta=400 inuse_objects/gauge=1 "
+			"inuse_space/gauge=100 t=10 d=20\n");
+	buf__fini(&large);
+	close_fixture(&f);
+}
+
 static void test_no_memory(void **state)
 {
 	struct fixture f;
@@ -417,6 +447,7 @@ int main(void)
 		cmocka_unit_test(test_clocks),
 		cmocka_unit_test(test_mean_sizes),
 		cmocka_unit_test(test_estimates),
+		cmocka_unit_test(test_delta_memory),
 		cmocka_unit_test(test_no_memory),
 	};
 

@@ -47,7 +47,7 @@ static int find(struct scrape_fixture *f, struct source *s, const char *said)
 	return job__found(f->job, s, &g);
 }
 
-/* Addresses of the job's targets in their order, then in brackets those that rules dropped. */
+/* Addresses of the job's targets in their order, then in brackets those that rules dropped, or with why they cannot be. */
 static const char *targets(const struct scrape_fixture *f)
 {
 	static char text[400];
@@ -59,8 +59,10 @@ static const char *targets(const struct scrape_fixture *f)
 		n += (size_t)snprintf(text + n, sizeof(text) - n, "%s%s", n ? " " : "",
 				      j->targets.v[i]->found->values[0]->p);
 	for (size_t i = 0; i < j->dropped.n; i++)
-		n += (size_t)snprintf(text + n, sizeof(text) - n, "%s[%s]", n ? " " : "",
-				      j->dropped.v[i].found->values[0]->p);
+		n += (size_t)snprintf(text + n, sizeof(text) - n, "%s[%s%s%s]", n ? " " : "",
+				      j->dropped.v[i].found->values[0]->p,
+				      j->dropped.v[i].why ? ": " : "",
+				      j->dropped.v[i].why ? j->dropped.v[i].why->p : "");
 	return text;
 }
 
@@ -71,6 +73,9 @@ static void lose(struct scrape_fixture *f, struct source *s)
 }
 
 #define RULES "  relabel_configs: [ { source_labels: [kind], regex: \"no.*\", action: drop } ]\n"
+
+#define NO_ADDRESS(a)                                                                              \
+	"job api: __address__ is \"" a "\", which is not HOST:PORT; let a rule write it"
 
 /* Each step: what a source says now, and what the job has then. */
 static void targets_are_what_all_sources_say(void **state)
@@ -87,7 +92,9 @@ static void targets_are_what_all_sources_say(void **state)
 		{ 1, "c:1/no c:1/not c:1", "c:1 [c:1] [c:1]" },
 		{ 1, NULL, "" },
 		{ 1, NULL, "" },
-		{ 0, "a:1 x@y:1", "a:1" }, /* what cannot be is told, and keeps nobody out */
+		/* what cannot be is told, and keeps nobody out; again, when it is known already */
+		{ 0, "a:1 x@y:1", "a:1 [x@y:1: " NO_ADDRESS("x@y:1") "]" },
+		{ 0, "b:1 x@y:1", "b:1 [x@y:1: " NO_ADDRESS("x@y:1") "]" },
 	};
 	struct source sources[2] = { 0 };
 	struct scrape_fixture f;
@@ -172,6 +179,7 @@ static void another_jobs_targets_go_on(void **state)
 	/* Before it is live, what is found waits. */
 	assert_int_equal(find(&f, &source, "b:1 c:1"), 0);
 	assert_int_equal(new->sync.place, 0);
+	assert_true(vec__push(&new->discoveries, &slow));
 	job__go_live(new, old);
 	lose(&(struct scrape_fixture){ .job = old }, &old_source);
 	job__retire(old);
@@ -181,10 +189,9 @@ static void another_jobs_targets_go_on(void **state)
 	assert_ptr_equal(new->targets.v[1]->job, new);
 	assert_ptr_equal(new->targets.v[1]->plan, &new->plans[0]);
 	job__free(old);
-	/* Not at once, for discoveries find one after the other. */
-	assert_true(new->sync.at_mono_ns - f.host->mono_ns(f.host) > 4000000000);
 	/* One that has not looked yet may still find it. */
-	assert_true(vec__push(&new->discoveries, &slow));
+	assert_int_equal(sync__run(new), 0);
+	assert_string_equal(targets(&f), "b:1 c:1 a:1");
 	assert_int_equal(sync__run(new), 0);
 	assert_string_equal(targets(&f), "b:1 c:1 a:1");
 	loop__cancel(f.loop, &new->sync);
@@ -204,6 +211,49 @@ static void another_jobs_targets_go_on(void **state)
 	scrape_fixture__close(&f);
 }
 
+/* A reload with other rules: they run over what the job before had found, while a discovery has not looked. */
+static void another_jobs_findings_meet_the_rules(void **state)
+{
+	struct source old_source = { 0 };
+	struct scrape_fixture f;
+	struct discovery slow = { 0 };
+	struct job *old, *new = NULL;
+	struct dcm_error err = DCM_ERROR_INIT;
+
+	(void)state;
+	open_fixture(&f, JOB);
+	old = f.job;
+	assert_int_equal(find(&f, &old_source, "a:1/no b:1/yes c:1"), 0);
+	assert_int_equal(sync__run(old), 0);
+	old->targets.v[1]->state.n_asked = 7;
+	scrape_fixture__read(
+		&f, JOB
+		"  relabel_configs: [ { source_labels: [kind], regex: 'no.*', "
+		"action: drop },\n"
+		"    { source_labels: [kind], regex: 'yes', target_label: x, replacement: y } ]\n");
+	assert_int_equal(job__new(&f.config, &new, &err), 0);
+	f.job = slow.job = new;
+	assert_true(vec__push(&new->discoveries, &slow));
+	job__go_live(new, old);
+	lose(&(struct scrape_fixture){ .job = old }, &old_source);
+	job__retire(old);
+	job__free(old);
+	assert_true(new->sync.place > 0);
+	assert_int_equal(sync__run(new), 0);
+	/* What has another label is another target. */
+	assert_string_equal(targets(&f), "b:1 c:1 [a:1]");
+	assert_int_equal(new->targets.v[0]->labels->n, 5);
+	assert_int_equal(new->targets.v[0]->state.n_asked, 0);
+	/* It is not waited for without end. */
+	assert_true(new->forget.place > 0);
+	assert_true(new->forget.at_mono_ns - f.host->mono_ns(f.host) <= 120000000000);
+	new->forget.fn(new->forget.ctx);
+	assert_int_equal(sync__run(new), 0);
+	assert_string_equal(targets(&f), "");
+	new->discoveries.n = 0;
+	scrape_fixture__close(&f);
+}
+
 static void beyond_the_limit_none_is_asked(void **state)
 {
 	struct source source = { 0 };
@@ -215,11 +265,19 @@ static void beyond_the_limit_none_is_asked(void **state)
 	assert_int_equal(sync__run(f.job), 0);
 	assert_int_equal(find(&f, &source, "a:1 b:1 c:1"), 0);
 	assert_int_equal(sync__run(f.job), 0);
-	assert_string_equal(targets(&f), "");
+	assert_true(f.job->is_over_limit);
+	f.job->targets.v[1]->state.n_asked = 7;
+	f.job->targets.v[1]->timer.fn(f.job->targets.v[1]); /* its turn */
+	assert_int_equal(f.job->n_calls, 0);
+	assert_int_equal(f.job->targets.v[1]->state.health, DCM_HEALTH_DOWN);
+	assert_int_equal(f.job->targets.v[1]->state.n_failures, 0);
+	assert_string_equal(target__error(f.job->targets.v[1]), f.job->trouble);
 	assert_non_null(strstr(f.job->trouble, "3 targets, more than target_limit (2)"));
 	assert_int_equal(find(&f, &source, "b:1"), 0);
 	assert_int_equal(sync__run(f.job), 0);
 	assert_string_equal(targets(&f), "b:1");
+	assert_false(f.job->is_over_limit);
+	assert_int_equal(f.job->targets.v[0]->state.n_asked, 7);
 	assert_string_equal(f.job->trouble, "");
 	lose(&f, &source);
 	scrape_fixture__close(&f);
@@ -287,6 +345,7 @@ int main(void)
 		cmocka_unit_test(targets_are_what_all_sources_say),
 		cmocka_unit_test(targets_that_stay_go_on),
 		cmocka_unit_test(another_jobs_targets_go_on),
+		cmocka_unit_test(another_jobs_findings_meet_the_rules),
 		cmocka_unit_test(beyond_the_limit_none_is_asked),
 		cmocka_unit_test(all_are_told),
 		cmocka_unit_test(failing_memory_is_survived),

@@ -215,7 +215,7 @@ static void bad_targets_are_refused(void **state)
 		  "a:1", "__scheme__ is \"ftp\"; it can be http or https" },
 		{ JOB "  relabel_configs: [ { target_label: __scrape_interval__, replacement: 290y "
 		      "} ]\n",
-		  "a:1", "__scrape_interval__ is \"290y\"; write a duration from 100ms to 31d" },
+		  "a:1", "__scrape_interval__ is \"290y\"; write a duration from 100ms to 3650d" },
 		{ JOB "  relabel_configs: [ { target_label: __scrape_interval__, replacement: 1ns "
 		      "} ]\n",
 		  "a:1", "__scrape_interval__ is \"1ns\"" },

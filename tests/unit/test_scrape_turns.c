@@ -231,6 +231,57 @@ static void who_keeps_failing_is_asked_rarely(void **state)
 	close_fixture(&f);
 }
 
+/* Where intervals are long, turns are not left out for hours. */
+static void not_for_hours(void **state)
+{
+	static struct fixture f;
+
+	(void)state;
+	open_fixture(&f);
+	f.target->interval_ns = 280 * SECOND;
+	f.target->state.n_failures = 100;
+	for (int i = 0; i < 2; i++) { /* until it has its place in that interval */
+		turn(&f);
+		answer_badly(&f);
+	}
+	assert_int_equal(turn(&f), 2 * 280);
+	answer_badly(&f);
+	f.target->state.health = DCM_HEALTH_OFF;
+	turn(&f);
+	answer_badly(&f);
+	assert_int_equal(turn(&f), 6 * 280);
+	answer_badly(&f);
+	f.target->interval_ns = 7200 * SECOND;
+	for (int i = 0; i < 2; i++) {
+		turn(&f);
+		answer_badly(&f);
+	}
+	assert_int_equal(turn(&f), 7200);
+	answer_badly(&f);
+	close_fixture(&f);
+}
+
+/* A profile of some seconds has them, and time to answer behind them. */
+static void how_long_an_answer_may_take(void **state)
+{
+	static const struct {
+		int covers, timeout, want;
+	} cases[] = { { 0, 10, 10 }, { 0, 1, 1 },  { 9, 10, 12 }, { 9, 12, 12 },
+		      { 9, 30, 30 }, { 9, 5, 14 }, { 9, 9, 18 },  { 59, 60, 62 } };
+	static struct fixture f;
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		open_fixture(&f);
+		f.target->covers_ns = cases[i].covers * SECOND;
+		f.target->timeout_ns = cases[i].timeout * SECOND;
+		turn(&f);
+		if (f.call.timeout_ns != cases[i].want * SECOND)
+			fail_msg("%zu: %lld", i, (long long)(f.call.timeout_ns / SECOND));
+		close_fixture(&f);
+	}
+}
+
 /* One that does not answer is not asked twice at once; its turns go on, and are counted. */
 static void who_is_silent_is_asked_once(void **state)
 {
@@ -352,6 +403,8 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(each_interval),
 		cmocka_unit_test(who_keeps_failing_is_asked_rarely),
+		cmocka_unit_test(not_for_hours),
+		cmocka_unit_test(how_long_an_answer_may_take),
 		cmocka_unit_test(who_is_silent_is_asked_once),
 		cmocka_unit_test(who_is_asked_at_the_end),
 		cmocka_unit_test(what_a_target_does_not_have),

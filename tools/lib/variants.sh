@@ -116,7 +116,7 @@ variant_check() {
 slowest() {
 	# shellcheck disable=SC2046 # the logs are words
 	grep -h ' took [0-9]* s$' $(make -s print-tests | sed 's/\.sh$//; s/$/.log/') 2>/dev/null | sort -k 3nr | head -n 8 |
-		awk -v name="$name" 'NR == 1 { printf "%s, the slowest:", name } { printf "%s %s %s s", NR > 1 ? "," : "", $1, $3 } END { if (NR) print "" }'
+		awk -v name="$name" 'NR == 1 { printf "%s, the slowest:", name } { printf "%s %s %s s", (NR > 1 ? "," : ""), $1, $3 } END { if (NR) print "" }'
 }
 
 # thoroughness NAME: what is the same in each build takes its time in one of them: how plugins do without memory, each
@@ -131,7 +131,7 @@ thoroughness() {
 # programs_beside TESTS: in a build folder, what `make check` builds, without the tests that are none of these
 programs_beside() {
 	make -s print-tests | grep -vxF "$1" >others
-	echo $(make -s print-check-programs | grep -vxFf others)
+	make -s print-check-programs | grep -vxFf others | tr '\n' ' '
 	rm others
 }
 

@@ -163,15 +163,41 @@ static int subtract(struct target *t, const struct delta_scrape *scrape, struct 
 	return r;
 }
 
+/* May so much be kept for this target? */
+static int admit_delta(const struct target *t, const struct delta_scrape *scrape, struct dcm_error *err)
+{
+	const struct memory *m = t->job->memory;
+	const uint64_t n_rows = scrape->batch->profiles[0].n_rows;
+	const uint64_t bytes = delta__bytes_of(n_rows, (uint32_t)__builtin_popcount(scrape->columns));
+
+	if (bytes > memory__profile_bytes(m))
+		return error__set(err, -E2BIG,
+				  "%llu samples, and to tell what was added all have to be kept: "
+				  "more than one profile may have of "
+				  "delta_memory (a part in 64); turn compute_delta off for it, or "
+				  "set sample_limit",
+				  (unsigned long long)n_rows);
+	if (m->n_delta_bytes - delta__bytes(&t->state.delta) + bytes > m->max_delta_bytes)
+		return error__set(err, -E2BIG,
+				  "no room to keep what it counted, which tells what is added: all "
+				  "targets' has %llu MiB "
+				  "(delta_memory)",
+				  (unsigned long long)(m->max_delta_bytes >> 20));
+	return 0;
+}
+
 /* What was added since the scrape before; columns of which nothing can be said yet go. */
-static int difference(struct target *t, const struct delta_scrape *scrape, struct change *c)
+static int difference(struct target *t, const struct delta_scrape *scrape, struct change *c,
+		      struct dcm_error *err)
 {
 	/* Who makes deltas itself begins with all since its start, of which we know the end alone. */
 	bool first = t->state.delta_real_ns == 0;
-	int r = t->plan->is_delta ? 0 : subtract(t, scrape, c, &first);
+	int r = t->plan->is_delta ? 0 : admit_delta(t, scrape, err);
 
 	if (r < 0)
 		return r;
+	if (!t->plan->is_delta && subtract(t, scrape, c, &first) < 0)
+		return error__nomem(err);
 	if (first) {
 		c->to.columns &= ~scrape->columns;
 	} else if (t->state.delta_real_ns) {
@@ -231,11 +257,12 @@ static int make_change(struct target *t, const struct dcm_batch *b, struct chang
 	c->is_needed = c->to.columns != all || scrape.columns || c->to.time_ns != p->time_ns;
 	if (!c->is_needed)
 		return 0;
-	r = copy_values(b, p, c);
-	if (r == 0 && scrape.columns)
-		r = difference(t, &scrape, c);
-	if (r < 0)
+	if (copy_values(b, p, c) < 0)
 		return error__nomem(err);
+	if (scrape.columns)
+		r = difference(t, &scrape, c, err);
+	if (r < 0)
+		return r;
 	compact(p, c);
 	describe(b, p, scrape.columns, c);
 	return 0;

@@ -15,6 +15,7 @@
 #include "core/base/url.h"
 #include "plugins/input/pprof_scrape/consul.h"
 #include "plugins/input/pprof_scrape/job.h"
+#include "plugins/input/pprof_scrape/options.h"
 
 /* ---- options ---- */
 
@@ -66,7 +67,7 @@ static const struct dcm_option rows[] = {
 	  .offset = AT(refresh_interval_ns),
 	  .def = "30s",
 	  .min = "1s",
-	  .max = "24h",
+	  .max = DURATION_MAX,
 	  .doc = "The least time from one question to the next of the same; changes in between "
 		 "come "
 		 "together." },

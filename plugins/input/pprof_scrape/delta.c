@@ -22,16 +22,31 @@ void delta__fini(struct delta *d)
 	*d = (struct delta){ 0 };
 }
 
+static uint64_t cap_of(uint64_t n_rows)
+{
+	return n_rows + n_rows / 7 + 8;
+}
+
+static uint64_t bytes_of_cap(uint64_t cap, uint32_t n_columns)
+{
+	return cap * (sizeof(uint64_t) + n_columns * sizeof(int64_t));
+}
+
 uint64_t delta__bytes(const struct delta *d)
 {
-	return d->cap * (sizeof(*d->slots) + d->n_columns * sizeof(*d->values));
+	return bytes_of_cap(d->cap, d->n_columns);
+}
+
+uint64_t delta__bytes_of(uint64_t n_rows, uint32_t n_columns)
+{
+	return bytes_of_cap(cap_of(n_rows), n_columns);
 }
 
 /* ---- the table ---- */
 
 static int table_new(struct delta *t, uint32_t n_rows, uint32_t n_columns)
 {
-	uint32_t cap = n_rows + n_rows / 7 + 8;
+	uint32_t cap = (uint32_t)cap_of(n_rows);
 
 	*t = (struct delta){ .cap = cap, .n_columns = n_columns, .has_base = true };
 	t->slots = mem__zalloc(cap, sizeof(*t->slots));

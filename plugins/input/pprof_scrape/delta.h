@@ -30,6 +30,8 @@ struct delta {
 
 void delta__fini(struct delta *d); /* zeroed: nothing came yet */
 uint64_t delta__bytes(const struct delta *d);
+/* What delta__apply() would make of so many rows, of which any number may be of one stack. */
+uint64_t delta__bytes_of(uint64_t n_rows, uint32_t n_columns);
 
 /* What is compared with the scrape before. */
 struct delta_scrape {

@@ -23,6 +23,7 @@
 #include "plugins/input/pprof_scrape/discovery.h"
 #include "plugins/input/pprof_scrape/job.h"
 #include "plugins/input/pprof_scrape/labelset.h"
+#include "plugins/input/pprof_scrape/options.h"
 
 /* ---- options ---- */
 
@@ -64,7 +65,7 @@ static const struct dcm_option rows[] = {
 	  .offset = offsetof(struct dns_sd_options, refresh_interval_ns),
 	  .def = "30s",
 	  .min = "1s",
-	  .max = "24h",
+	  .max = DURATION_MAX,
 	  .doc = "How often they are asked for." },
 };
 

@@ -20,6 +20,7 @@
 #include "plugins/input/pprof_scrape/discovery.h"
 #include "plugins/input/pprof_scrape/docker_lists.h"
 #include "plugins/input/pprof_scrape/job.h"
+#include "plugins/input/pprof_scrape/options.h"
 #include "plugins/input/pprof_scrape/query.h"
 
 /* Of the Engine API 1.MINOR: what its lists are read as. Newer daemons know it, or say from where on they do. */
@@ -93,7 +94,7 @@ static const struct dcm_option rows[] = {
 	  .offset = offsetof(struct docker_options, refresh_interval_ns),
 	  .def = "60s",
 	  .min = "1s",
-	  .max = "24h",
+	  .max = DURATION_MAX,
 	  .doc = "How often it is asked, and how long each answer may take." },
 	{ .name = "",
 	  .type = DCM_OPT_SHARED,

@@ -27,6 +27,7 @@
 #include "core/base/str.h"
 #include "plugins/input/pprof_scrape/discovery.h"
 #include "plugins/input/pprof_scrape/job.h"
+#include "plugins/input/pprof_scrape/options.h"
 
 #define SETTLE_NS  ((int64_t)100000000)
 #define MISSING_NS ((int64_t)1000000000)
@@ -52,7 +53,7 @@ static const struct dcm_option rows[] = {
 	  .offset = offsetof(struct file_sd_options, refresh_interval_ns),
 	  .def = "5m",
 	  .min = "1s",
-	  .max = "24h",
+	  .max = DURATION_MAX,
 	  .doc = "How often they are read besides." },
 };
 

@@ -17,6 +17,7 @@
 #include "core/base/url.h"
 #include "plugins/input/pprof_scrape/discovery.h"
 #include "plugins/input/pprof_scrape/job.h"
+#include "plugins/input/pprof_scrape/options.h"
 #include "plugins/input/pprof_scrape/query.h"
 
 /* ---- options ---- */
@@ -39,7 +40,7 @@ static const struct dcm_option rows[] = {
 	  .offset = offsetof(struct http_sd_options, refresh_interval_ns),
 	  .def = "60s",
 	  .min = "1s",
-	  .max = "24h",
+	  .max = DURATION_MAX,
 	  .doc = "How often it is asked, and how long an answer may take." },
 	{ .name = "",
 	  .type = DCM_OPT_SHARED,

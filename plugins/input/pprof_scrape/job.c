@@ -23,6 +23,7 @@
 
 #define SYNC_NS	      ((int64_t)5000000000)
 #define SYNC_DELAY_NS ((int64_t)10000000)
+#define ADOPTED_NS    ((int64_t)120000000000)
 
 /* ---- targets ---- */
 
@@ -48,10 +49,16 @@ void job__stop_target(struct target *t)
 	target__free(t);
 }
 
+void dropped__fini(struct dropped *d)
+{
+	texts__release(d->found->texts, d->why);
+	labels__release(d->found);
+}
+
 void job__free_dropped(struct job *j)
 {
 	for (size_t i = 0; i < j->dropped.n; i++)
-		labels__release(j->dropped.v[i].found);
+		dropped__fini(&j->dropped.v[i]);
 	vec__fini(&j->dropped);
 }
 
@@ -61,8 +68,6 @@ static void sync(void *ctx)
 	int r = sync__run(j);
 
 	j->synced_mono_ns = j->host->mono_ns(j->host);
-	if (r == 0 && !job__keeps_adopted(j))
-		j->adopted_mono_ns = 0;
 	if (r == 0)
 		return;
 	j->host->log(j->host, DCM_LOG_ERROR, "job %s: out of memory: its targets stay as they were",
@@ -81,6 +86,13 @@ static int sync_soon(struct job *j)
 	if (j->synced_mono_ns && j->synced_mono_ns + SYNC_NS > at)
 		at = j->synced_mono_ns + SYNC_NS;
 	return loop__set(j->loop, &j->sync, at);
+}
+
+static void add_source(struct job *j, struct source *s)
+{
+	s->next = &j->sources;
+	s->prev = j->sources.prev;
+	s->prev->next = s->next->prev = s;
 }
 
 static void free_found(struct source *s)
@@ -126,11 +138,8 @@ int job__found(struct job *j, struct source *s, struct groups *found)
 		return -ENOMEM;
 	}
 	is_changed = !s->next || !are_same(&new, s);
-	if (!s->next) {
-		s->next = &j->sources;
-		s->prev = j->sources.prev;
-		s->prev->next = s->next->prev = s;
-	}
+	if (!s->next)
+		add_source(j, s);
 	free_found(s);
 	s->found.v = new.found.v;
 	s->found.n = new.found.n;
@@ -145,6 +154,8 @@ static void stop_looking(struct job *j)
 		free(j->discoveries.v[i]);
 	}
 	j->discoveries.n = 0;
+	loop__cancel(j->loop, &j->forget);
+	job__lost(j, &j->adopted);
 	loop__cancel(j->loop, &j->sync);
 }
 
@@ -213,34 +224,78 @@ static bool adopt(struct job *j, struct target *t)
 	return false;
 }
 
+/* What was found before counts no more. */
+static void forget(void *ctx)
+{
+	struct job *j = ctx;
+
+	loop__cancel(j->loop, &j->forget);
+	job__lost(j, &j->adopted);
+}
+
+static bool has_looked(const struct job *j)
+{
+	for (size_t i = 0; i < j->discoveries.n; i++)
+		if (!j->discoveries.v[i]->looked_real_ns)
+			return false;
+	return true;
+}
+
+void job__looked(struct job *j)
+{
+	if (j->adopted.next && has_looked(j))
+		forget(j);
+}
+
+/* All that the other had found, whatever its rules made of it. False: no memory. */
+static bool adopt_found(struct job *j, const struct job *old)
+{
+	for (const struct source *from = old->sources.next; from != &old->sources; from = from->next) {
+		if (!vec__reserve(&j->adopted.found, from->found.n))
+			return false;
+		for (size_t i = 0; i < from->found.n; i++)
+			j->adopted.found.v[j->adopted.found.n++] = labels__hold(from->found.v[i]);
+	}
+	return true;
+}
+
+/* When it is forgotten at the latest. Reloads that follow each other do not put it off without end. */
+static int64_t forget_at(const struct job *j, const struct job *old)
+{
+	const int64_t now = j->host->mono_ns(j->host);
+
+	if (!old->forget.place)
+		return now + ADOPTED_NS;
+	return old->forget.at_mono_ns > now + SYNC_NS ? old->forget.at_mono_ns : now + SYNC_NS;
+}
+
+static void adopt_sources(struct job *j, const struct job *old)
+{
+	bool is_well = adopt_found(j, old);
+
+	if (is_well && j->adopted.found.n == 0)
+		return;
+	add_source(j, &j->adopted);
+	if (is_well && !has_looked(j) && loop__set(j->loop, &j->forget, forget_at(j, old)) == 0)
+		return;
+	if (!is_well)
+		j->host->log(j->host,
+			     DCM_LOG_WARNING, "job %s: no memory for what was found before the reload: its targets go until they are found again",
+			     j->options->job_name);
+	forget(j);
+}
+
 void job__go_live(struct job *j, struct job *old)
 {
 	for (size_t i = 0; old && i < old->targets.n; i++)
 		if (!adopt(j, old->targets.v[i]))
 			job__stop_target(old->targets.v[i]);
 	j->is_live = true;
-	if (!old) {
-		if (j->sources.next != &j->sources || j->discoveries.n == 0)
-			sync_soon(j);
-		return;
+	if (old) {
+		old->targets.n = 0;
+		adopt_sources(j, old);
 	}
-	old->targets.n = 0;
-	/* Discoveries find one after the other. Reloads that follow each other do not put it off without end. */
-	j->adopted_mono_ns = old->adopted_mono_ns ? old->adopted_mono_ns : j->host->mono_ns(j->host);
-	loop__set(j->loop, &j->sync, j->adopted_mono_ns + SYNC_NS);
-}
-
-bool job__keeps_adopted(const struct job *j)
-{
-	for (size_t i = 0; j->adopted_mono_ns && i < j->discoveries.n; i++)
-		if (!j->discoveries.v[i]->looked_real_ns)
-			return true;
-	return false;
-}
-
-void job__looked(struct job *j)
-{
-	if (j->adopted_mono_ns && !job__keeps_adopted(j))
+	if (old || j->sources.next != &j->sources || j->discoveries.n == 0)
 		sync_soon(j);
 }
 
@@ -280,13 +335,13 @@ static int tell_dropped(struct job *j, const struct dropped *d, dcm_target_fn ea
 {
 	struct dcm_target view = {
 		.size = sizeof(view),
-		.health = DCM_HEALTH_DROPPED,
+		.health = d->why ? DCM_HEALTH_DOWN : DCM_HEALTH_DROPPED,
 		.job = str__of(j->options->job_name),
 		.profile = str__of(j->plans[d->plan].name),
 		.url = STR(""),
 		.discovered = j->view.v,
 		.n_discovered = labels__view(d->found, j->defaults[d->plan], j->view.v),
-		.error = STR(""),
+		.error = d->why ? text__str(d->why) : STR(""),
 	};
 
 	return each(ctx, &view);
@@ -306,15 +361,17 @@ void job__targets(struct job *j, dcm_target_fn each, void *ctx)
 
 void job__count(struct job *j, struct job_counts *to)
 {
-	uint32_t n[N_HEALTHS] = { 0 }, n_failed = 0;
+	uint32_t n[N_HEALTHS] = { 0 }, n_failed = 0, n_dropped = 0;
 
 	pthread_mutex_lock(&j->lock);
 	for (size_t i = 0; i < j->targets.n; i++)
 		n[j->targets.v[i]->state.health]++;
 	for (size_t i = 0; i < j->discoveries.n; i++)
 		n_failed += j->discoveries.v[i]->error[0] != '\0';
-	to->n_dropped += (uint32_t)j->dropped.n;
-	meters__set(&j->meters, METER_DROPPED, j->dropped.n);
+	for (size_t i = 0; i < j->dropped.n; i++)
+		*(j->dropped.v[i].why ? &n[DCM_HEALTH_DOWN] : &n_dropped) += 1;
+	to->n_dropped += n_dropped;
+	meters__set(&j->meters, METER_DROPPED, n_dropped);
 	meters__set(&j->meters, METER_FOUND, j->n_found);
 	pthread_mutex_unlock(&j->lock);
 	meters__set(&j->meters, METER_FAILED_DISCOVERIES, n_failed);
@@ -423,6 +480,8 @@ int job__new(const struct job_config *c, struct job **ret, struct dcm_error *err
 	j->n_plans = job_options__profiles(c->options, j->plans);
 	j->sync.fn = sync;
 	j->sync.ctx = j;
+	j->forget.fn = forget;
+	j->forget.ctx = j;
 	j->sources.prev = j->sources.next = &j->sources;
 	pthread_mutex_init(&j->lock, NULL);
 	meters__init(&j->meters, c->host, c->options->job_name);

@@ -19,14 +19,17 @@
 #include "plugins/input/pprof_scrape/discovery.h"
 #include "plugins/input/pprof_scrape/groups.h"
 #include "plugins/input/pprof_scrape/labels.h"
+#include "plugins/input/pprof_scrape/memory.h"
 #include "plugins/input/pprof_scrape/meters.h"
 #include "plugins/input/pprof_scrape/target.h"
 
-/* What was found, and rules keep from being a target. */
+/* What was found, and is no target that could be asked. */
 struct dropped {
 	struct labels *found;
-	uint32_t plan; /* of the job's */
+	uint32_t plan;	  /* of the job's */
+	struct text *why; /* limits forbid it, or it has no address: a sentence; NULL: rules drop it */
 };
+void dropped__fini(struct dropped *d);
 
 struct job {
 	const struct dcm_host *host;
@@ -45,10 +48,12 @@ struct job {
 	uint32_t n_calls; /* of it, that are not answered yet */
 
 	bool is_live; /* targets are made of what was found; before, it is only gathered */
-	int64_t adopted_mono_ns; /* when it got another job's targets, some of which it may still have; 0: it has none */
+	bool is_made; /* the targets are made of what was found; until then they may be another job's */
 	VEC(struct discovery *) discoveries;
-	struct source sources;	/* a ring of those that have something, from here on */
-	struct loop_timer sync; /* set while something has changed that targets do not show yet */
+	struct source sources; /* a ring of those that have something, from here on */
+	struct source adopted; /* what another job had found, until its own discoveries have looked */
+	struct loop_timer forget; /* set while that has something: when it goes at the latest */
+	struct loop_timer sync;	  /* set while something has changed that targets do not show yet */
 	int64_t synced_mono_ns;
 
 	pthread_mutex_t lock; /* of the lists, and of what targets say of how they go */
@@ -56,7 +61,8 @@ struct job {
 	VEC(struct dropped) dropped;
 	VEC(struct dcm_label_text) view; /* room for the labels of any of them, twice */
 	uint64_t n_found;		 /* addresses of which some profile is asked */
-	char trouble[320];		 /* a target that cannot be, or too many; "" for none */
+	bool is_over_limit; /* there are more than target_limit: none of them is asked */
+	char trouble[320];  /* a target that cannot be, or too many; "" for none */
 };
 
 /*
@@ -81,9 +87,9 @@ DEFINE_CLEANUP(struct job *, job__free);
 /* Begins to look for targets. 0, -EINVAL, -ENOMEM. */
 int job__start(struct job *j, struct dcm_error *err);
 /*
- * Begins to ask what was found. Of a job that it replaces (NULL: of none) it has the targets for five seconds, and until
- * each of its discoveries has had a look that went well: those that are found again go on, with what they counted and with
- * what is under way.
+ * Begins to ask what was found. What a job that it replaces (NULL: none) had found counts as found here too, by the rules of
+ * this one, until each of its discoveries has had a look that went well, and for two minutes at most. Targets that are the
+ * same go on, with what they counted and with what is under way.
  */
 void job__go_live(struct job *j, struct job *old);
 /* Looks for nothing any more, stops the targets that it still has, and has no use for its options. */
@@ -95,8 +101,6 @@ void job__lost(struct job *j, struct source *s);
 
 /* For discovery.c: a look went well. */
 void job__looked(struct job *j);
-/* For sync.h: does it still keep targets of another job that it has not found? */
-bool job__keeps_adopted(const struct job *j);
 /* For sync.h: what the targets of a plan are made of; a target that nobody asks any more goes. */
 struct target_source job__source_of(struct job *j, uint32_t plan);
 void job__stop_target(struct target *t);

@@ -29,10 +29,12 @@ pprof_scrape_pure = \
 	plugins/input/pprof_scrape/labels.c plugins/input/pprof_scrape/labels.h \
 	plugins/input/pprof_scrape/labelset.c plugins/input/pprof_scrape/labelset.h \
 	plugins/input/pprof_scrape/loop.c plugins/input/pprof_scrape/loop.h \
+	plugins/input/pprof_scrape/memory.h \
 	plugins/input/pprof_scrape/meters.c plugins/input/pprof_scrape/meters.h \
 	plugins/input/pprof_scrape/names.c plugins/input/pprof_scrape/names.h \
 	plugins/input/pprof_scrape/options.c plugins/input/pprof_scrape/options.h \
 	plugins/input/pprof_scrape/query.c plugins/input/pprof_scrape/query.h \
+	plugins/input/pprof_scrape/room.c plugins/input/pprof_scrape/room.h \
 	plugins/input/pprof_scrape/scrape.c plugins/input/pprof_scrape/scrape.h \
 	plugins/input/pprof_scrape/static_sd.c \
 	plugins/input/pprof_scrape/sync.c plugins/input/pprof_scrape/sync.h \

@@ -7,8 +7,6 @@
 #ifndef DECIMA_PPROF_SCRAPE_METERS_H
 #define DECIMA_PPROF_SCRAPE_METERS_H
 
-#include <stdatomic.h>
-
 #include <decima/plugin.h>
 
 /* Why a scrape gave nothing. */
@@ -54,11 +52,5 @@ void meters__add(const struct meters *m, enum meter which, uint64_t n);
 void meters__set(const struct meters *m, enum meter which, uint64_t value);
 void meters__failed(const struct meters *m, enum scrape_failure why);
 void meters__show(const struct meters *m, enum dcm_health health, uint32_t n_targets);
-
-/* Memory that all jobs of an instance have together. */
-struct memory {
-	_Atomic uint64_t n_waiting_bytes; /* of answers that were not read yet */
-	uint64_t n_delta_bytes; /* for the last values of what counts up; the loop's thread */
-};
 
 #endif

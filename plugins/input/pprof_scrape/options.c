@@ -9,6 +9,7 @@
 
 #include "core/base/error.h"
 #include "core/base/mem.h"
+#include "plugins/input/pprof_scrape/groups.h"
 
 /* ---- profiles ---- */
 
@@ -309,6 +310,11 @@ static int check_static(const struct job_options *job, struct dcm_error *err)
 {
 	const struct static_options *groups = job->discoveries[DISCOVERY_static_sd].items;
 
+	for (uint32_t g = 0; g < job->discoveries[DISCOVERY_static_sd].n; g++)
+		if (groups[g].labels.n > GROUPS_MAX_LABELS)
+			return error__set(err, -EINVAL,
+					  "static_configs: a group has %u labels; %d are the most",
+					  groups[g].labels.n, GROUPS_MAX_LABELS);
 	for (uint32_t g = 0;
 	     g < job->discoveries[DISCOVERY_static_sd].n && job->relabel_configs.n == 0; g++)
 		for (uint32_t i = 0; i < groups[g].targets.n; i++) {
@@ -437,6 +443,15 @@ static const struct dcm_option rows[] = {
 	  .type = DCM_OPT_STRUCT,
 	  .table = &limits_table,
 	  .offset = offsetof(struct scrape_options, limits) },
+	{ .name = "delta_memory",
+	  .type = DCM_OPT_SIZE,
+	  .offset = offsetof(struct scrape_options, delta_memory),
+	  .def = "1GiB",
+	  .min = "1MiB",
+	  .max = "1TiB",
+	  .doc = "Memory for the last values of what counts up, of all targets; one profile may "
+		 "have a part in 64 of it. A profile "
+		 "that does not fit fails with that reason." },
 	{ .name = "scrape_configs",
 	  .type = DCM_OPT_LIST,
 	  .element = DCM_OPT_STRUCT,

@@ -64,6 +64,7 @@ enum scheme { SCHEME_HTTP, SCHEME_HTTPS };
 struct scrape_options {
 	int64_t scrape_interval_ns, scrape_timeout_ns; /* of jobs that do not say theirs */
 	struct limit_options limits;		       /* likewise */
+	int64_t delta_memory;			       /* bytes */
 	struct dcm_list scrape_configs;		       /* of struct job_options */
 };
 
@@ -97,6 +98,6 @@ uint64_t job_options__max_bytes(const struct job_options *job);
 /* What an interval and a timeout may be, wherever they are said. */
 #define INTERVAL_MIN "100ms"
 #define TIMEOUT_MIN  "1ms"
-#define DURATION_MAX "31d"
+#define DURATION_MAX "3650d"
 
 #endif

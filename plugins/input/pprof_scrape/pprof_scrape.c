@@ -121,6 +121,7 @@ static void free_scraper(struct scraper *s)
 	jobs__fini(&s->replaced);
 	texts__fini(&s->texts);
 	loop__free(s->loop);
+	room__fini(&s->memory.answers);
 	pthread_mutex_destroy(&s->lock);
 	free(s);
 }
@@ -171,6 +172,11 @@ static int start_jobs(struct jobs *jobs, struct dcm_error *err)
 	return r;
 }
 
+static void take_memory(struct scraper *s, const struct scrape_options *o)
+{
+	s->memory.max_delta_bytes = (uint64_t)o->delta_memory;
+}
+
 static int scraper_open(const struct dcm_host *host, const void *config, void **ret_instance,
 			struct dcm_error *err)
 {
@@ -185,6 +191,8 @@ static int scraper_open(const struct dcm_host *host, const void *config, void **
 	s->look.ctx = s;
 	s->delta_bytes = host->metric(host, DCM_GAUGE_METRIC, "scrape_delta_bytes",
 				      "Memory for the last values of profiles that count up");
+	room__init(&s->memory.answers, MEMORY_ANSWERS_BYTES);
+	take_memory(s, config);
 	s->loop = loop__new(host);
 	r = s->loop ? make_jobs(s, config, &s->jobs, err) : error__nomem(err);
 	if (r < 0) {
@@ -270,6 +278,7 @@ static void carry_out_change(void *ctx)
 	pthread_mutex_lock(&s->lock);
 	s->jobs = (struct jobs){ 0 };
 	pthread_mutex_unlock(&s->lock);
+	take_memory(s, c->options);
 	for (size_t i = 0; i < c->jobs.v.n; i++)
 		job__go_live(c->jobs.v.v[i], job_named(&old, c->jobs.v.v[i]->options->job_name));
 	pthread_mutex_lock(&s->lock);

@@ -3,14 +3,13 @@
  * plugins/input/pprof_scrape/scrape.c - asking one target, and what becomes of its answer
  *
  * A fetch is what is under way. Its answer is copied on the client's thread and posted to the loop,
- * where the fetch finds its target, or that there is none any more. Bodies that wait there are
- * bounded in bytes, all targets together: beyond it an answer counts as failed for want of memory.
+ * where the fetch finds its target, or that there is none any more. Bodies have their room together (room.h): one that
+ * has to give way counts as failed for want of memory.
  */
 #include "plugins/input/pprof_scrape/scrape.h"
 
 #include <errno.h>
 #include <stdarg.h>
-#include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -21,11 +20,14 @@
 #include "core/base/url.h"
 #include "plugins/input/pprof_scrape/arrival.h"
 
-#define MAX_WAITING_BYTES ((uint64_t)256 << 20)
-#define PATIENCE	  5 /* failures in a row until turns are left out */
-#define MAX_TURNS	  6
-#define OFF_TURNS	  30 /* between looks at a profile that a target does not have */
-#define UNASKED_NAMES	  30 /* profiles between questions for names to a program that says none */
+#define PATIENCE     5 /* failures in a row until turns are left out */
+#define MAX_TURNS    6
+#define MAX_TURNS_NS ((int64_t)600000000000) /* of more than one */
+#define OFF_TURNS    30 /* between looks at a profile that a target does not have */
+#define OFF_TURNS_NS ((int64_t)1800000000000)
+#define ANSWER_NS                                                                                  \
+	((int64_t)3000000000) /* that a profile of some seconds has behind them at least */
+#define UNASKED_NAMES 30      /* profiles between questions for names to a program that says none */
 
 enum question {
 	ASK_PROFILE,
@@ -44,9 +46,7 @@ struct fetch {
 	struct fetch *profile; /* that waits for names, with ASK_NAMES */
 	struct names names;    /* of a profile's addresses */
 	int fault, status;
-	uint8_t *body; /* [n], room for cap */
-	size_t n, cap;
-	bool no_room; /* for more of it */
+	struct room_piece body;
 	uint64_t wire_bytes;
 	int64_t duration_ns;
 	char sentence[300], content_type[80];
@@ -56,9 +56,8 @@ static void fetch_free(struct fetch *f)
 {
 	if (f->profile)
 		fetch_free(f->profile);
-	atomic_fetch_sub(&f->memory->n_waiting_bytes, f->cap);
+	room__free(&f->memory->answers, &f->body);
 	names__fini(&f->names);
-	free(f->body);
 	free(f);
 }
 
@@ -110,10 +109,10 @@ static void fail_by_status(struct target *t, const struct fetch *f)
 {
 	size_t n = 0;
 
-	while (n < f->n && n < 120 && f->body[n] >= ' ' && f->body[n] < 0x7f)
+	while (n < f->body.n && n < 120 && f->body.data[n] >= ' ' && f->body.data[n] < 0x7f)
 		n++;
 	fail(t, SCRAPE_STATUS, "answered with status %d%s%.*s; %s", f->status, n ? ": " : "",
-	     (int)n, n ? (const char *)f->body : "",
+	     (int)n, n ? (const char *)f->body.data : "",
 	     f->status == 401 || f->status == 403 ? "give the job credentials"
 	     : f->status == 404			  ? "is the path right?"
 						  : "what does its log say?");
@@ -128,12 +127,12 @@ static bool lists(const struct fetch *f, const struct target *t)
 	struct dcm_str path = url__without_query(url), folder = url__folder(url);
 	struct dcm_str name = { path.p + folder.n, path.n - folder.n };
 
-	for (const uint8_t *at = f->body, *end = f->body + f->n; at < end; at++) {
+	for (const uint8_t *at = f->body.data, *end = at + f->body.n; at < end; at++) {
 		at = memmem(at, (size_t)(end - at), page.p, page.n);
 		if (!at)
 			break;
-		if ((size_t)(at - f->body) >= name.n && memcmp(at - name.n, name.p, name.n) == 0 &&
-		    (at - name.n == f->body || strchr("/'\"=", at[-(ptrdiff_t)name.n - 1])))
+		if ((size_t)(at - f->body.data) >= name.n && memcmp(at - name.n, name.p, name.n) == 0 &&
+		    (at - name.n == f->body.data || strchr("/'\"=", at[-(ptrdiff_t)name.n - 1])))
 			return true;
 	}
 	return false;
@@ -141,8 +140,8 @@ static bool lists(const struct fetch *f, const struct target *t)
 
 static void judge_index(struct target *t, const struct fetch *f)
 {
-	if (f->fault || f->status != 200 || !f->n || !memmem(f->body, f->n, "?debug=", 7) ||
-	    lists(f, t)) {
+	if (f->fault || f->status != 200 || !f->body.n ||
+	    !memmem(f->body.data, f->body.n, "?debug=", 7) || lists(f, t)) {
 		fail(t, SCRAPE_STATUS, "answered with status 404; is the path right?");
 		return;
 	}
@@ -170,9 +169,11 @@ static void succeed(struct target *t, const struct fetch *f, uint64_t n_rows)
 /* 0, or ARRIVAL_UNNAMED, where nothing is decided yet; what went wrong is told. `names` as struct arrival has it. */
 static int take_profile(struct target *t, const struct fetch *f, struct names *names)
 {
-	struct arrival a = {
-		.target = t, .data = f->body, .n = f->n, .content_type = f->content_type, .names = names
-	};
+	struct arrival a = { .target = t,
+			     .data = f->body.data,
+			     .n = f->body.n,
+			     .content_type = f->content_type,
+			     .names = names };
 	struct dcm_error err = DCM_ERROR_INIT;
 	int r = arrival__take(&a, &err);
 
@@ -243,7 +244,8 @@ static void take_names(struct target *t, const struct fetch *f)
 	struct fetch *profile = f->profile;
 	bool is_answer = !f->fault && f->status / 100 == 2;
 	int64_t n = is_answer ? names__answer(&profile->names,
-					      (struct dcm_str){ (const char *)f->body, (uint32_t)f->n })
+					      (struct dcm_str){ (const char *)f->body.data,
+								(uint32_t)f->body.n })
 			      : 0;
 
 	if (n < 0) {
@@ -346,39 +348,11 @@ static void copy_header(struct fetch *f, const struct dcm_http_reply *reply)
 				 STR_ARG(reply->headers[i].value));
 }
 
-/* Room for n bytes more, within what all bodies together may have. */
-static bool make_room(struct fetch *f, size_t n)
-{
-	_Atomic uint64_t *waiting = &f->memory->n_waiting_bytes;
-	size_t cap = f->cap ? f->cap : 16384;
-	uint8_t *body;
-
-	while (cap < f->n + n)
-		cap *= 2;
-	if (cap == f->cap)
-		return true;
-	if (atomic_fetch_add(waiting, cap - f->cap) + (cap - f->cap) <= MAX_WAITING_BYTES) {
-		body = realloc(f->body, cap);
-		if (body) {
-			f->body = body;
-			f->cap = cap;
-			return true;
-		}
-	}
-	atomic_fetch_sub(waiting, cap - f->cap);
-	return false;
-}
-
 static bool take(void *ctx, const uint8_t *data, size_t n)
 {
 	struct fetch *f = ctx;
 
-	f->no_room = !make_room(f, n);
-	if (f->no_room)
-		return false;
-	memcpy(f->body + f->n, data, n);
-	f->n += n;
-	return true;
+	return room__take(&f->memory->answers, &f->body, data, n);
 }
 
 static void done(void *ctx, const struct dcm_http_reply *reply)
@@ -391,23 +365,31 @@ static void done(void *ctx, const struct dcm_http_reply *reply)
 	f->duration_ns = reply->duration_ns;
 	snprintf(f->sentence, sizeof(f->sentence), "%s", reply->sentence ? reply->sentence : "");
 	copy_header(f, reply);
-	if (f->no_room) {
-		f->fault = -ENOMEM;
-		snprintf(f->sentence, sizeof(f->sentence),
-			 "no room for the answer: profiles come faster than they are read");
-	} else if (!f->fault && reply->n) {
-		/* The beginning of what is no 2xx, for its first line. */
+	/* The beginning of what is no 2xx, for its first line. */
+	if (!f->fault && reply->n)
 		take(f, reply->data, reply->n < 256 ? reply->n : 256);
+	if (!room__arrived(&f->memory->answers, &f->body)) {
+		f->fault = -ENOMEM;
+		snprintf(f->sentence,
+			 sizeof(f->sentence), "no room for the answer: all that arrive have %d MiB, and the largest gives way",
+			 (int)(MEMORY_ANSWERS_BYTES >> 20));
 	}
 	loop__post(f->loop, &f->item);
 }
 
 /* ---- turns ---- */
 
-/* A profile of N seconds takes them before its answer begins. */
+/*
+ * A profile of N seconds takes them before its answer begins. A timeout that is longer has them in it, as long as there is
+ * time for the answer; Parca adds as much to the interval.
+ */
 static int64_t deadline_of(const struct target *t)
 {
-	return t->timeout_ns > t->covers_ns ? t->timeout_ns : t->covers_ns + t->timeout_ns;
+	const int64_t least = t->covers_ns ? t->covers_ns + ANSWER_NS : 0;
+
+	if (t->timeout_ns <= t->covers_ns)
+		return t->covers_ns + t->timeout_ns;
+	return t->timeout_ns > least ? t->timeout_ns : least;
 }
 
 /* 0; else what went wrong is told, and the profile that waits is still the caller's. */
@@ -458,15 +440,21 @@ static int ask(struct target *t, const struct asking *what)
 	return r;
 }
 
+static int64_t at_most(int64_t turns, int64_t ns, const struct target *t)
+{
+	const int64_t most = ns / t->interval_ns;
+
+	return turns <= most ? turns : most > 1 ? most : 1;
+}
+
 /* How many turns to the next one: a target that keeps failing, or has no such profile, is asked rarely. */
 static int64_t turns_of(const struct target *t)
 {
+	int64_t turns = t->state.n_failures < PATIENCE ? 1 : (int64_t)t->state.n_failures - PATIENCE + 2;
+
 	if (t->state.health == DCM_HEALTH_OFF)
-		return OFF_TURNS;
-	if (t->state.n_failures < PATIENCE)
-		return 1;
-	return t->state.n_failures - PATIENCE + 2 < MAX_TURNS ? t->state.n_failures - PATIENCE + 2
-							      : MAX_TURNS;
+		return at_most(OFF_TURNS, OFF_TURNS_NS, t);
+	return at_most(turns < MAX_TURNS ? turns : MAX_TURNS, MAX_TURNS_NS, t);
 }
 
 static void set_timer(struct target *t, int64_t turns)
@@ -482,12 +470,21 @@ static void set_timer(struct target *t, int64_t turns)
 		fail(t, SCRAPE_MEMORY, "out of memory: it is not asked any more until a reload");
 }
 
+/* It is not the target's fault: it is asked in its next turn, if there are fewer by then. */
+static void refuse_by_limit(struct target *t)
+{
+	fail(t, SCRAPE_LIMIT, "%s", t->job->trouble);
+	t->state.n_failures = 0;
+}
+
 static void turn(void *ctx)
 {
 	struct target *t = ctx;
 	struct job *j = t->job;
 
-	if (t->state.fetch) {
+	if (j->is_over_limit) {
+		refuse_by_limit(t);
+	} else if (t->state.fetch) {
 		meters__add(&j->meters, METER_SKIPPED, 1);
 	} else {
 		t->state.asked_real_ns = j->host->real_ns(j->host);

@@ -5,7 +5,7 @@
  * The request runs on the host's client thread, everything else on the loop's. A target that does
  * not answer keeps nobody waiting but itself: its next turns are skipped, and counted, until the
  * answer or the deadline is there. After five failures in a row it is asked more rarely, down to
- * every sixth turn.
+ * every sixth turn, but for ten minutes at most.
  */
 #ifndef DECIMA_PPROF_SCRAPE_SCRAPE_H
 #define DECIMA_PPROF_SCRAPE_SCRAPE_H

@@ -27,7 +27,7 @@ const struct dcm_table static_sd__table = DCM_TABLE(struct static_options, rows)
 
 static int add(struct groups *g, const struct static_options *o)
 {
-	uint32_t n = o->labels.n < GROUPS_MAX_LABELS ? o->labels.n : GROUPS_MAX_LABELS;
+	const uint32_t n = o->labels.n; /* at most GROUPS_MAX_LABELS: check_static() */
 	const char *const *values = o->labels.items, *const *targets = o->targets.items;
 	struct dcm_label_text *labels = arena__zalloc(&g->arena, n + 1, sizeof(*labels));
 	int r = labels ? 0 : -ENOMEM;

@@ -15,6 +15,7 @@
 
 #include "core/base/cleanup.h"
 #include "core/base/hash.h"
+#include "core/base/str.h"
 #include "core/base/vec.h"
 #include "plugins/input/pprof_scrape/scrape.h"
 
@@ -26,6 +27,7 @@ struct sync {
 	struct hindex index; /* of `targets` by identity */
 	struct hindex known; /* of the job's targets, then of what it dropped, by what was found and the plan */
 	uint64_t n_found; /* of which some profile is asked */
+	bool is_over_limit;
 	char trouble[sizeof(((struct job *)0)->trouble)];
 };
 
@@ -40,8 +42,12 @@ static bool know(struct sync *s)
 {
 	const struct job *j = s->j;
 	uint32_t row = 0;
-	int r = hindex__reserve(&s->known, (uint32_t)(j->targets.n + j->dropped.n));
+	int r;
 
+	/* What another job's rules made of it says nothing. */
+	if (!j->is_made)
+		return true;
+	r = hindex__reserve(&s->known, (uint32_t)(j->targets.n + j->dropped.n));
 	for (size_t i = 0; i < j->targets.n && r == 0; i++) {
 		const struct target *t = j->targets.v[i];
 
@@ -99,13 +105,17 @@ static int keep(struct sync *s, struct target *t)
 	return 0;
 }
 
-static int keep_dropped(struct sync *s, struct labels *found, uint32_t plan)
+/* `why` as struct dropped has it. */
+static int keep_dropped(struct sync *s, struct labels *found, uint32_t plan, struct dcm_str why)
 {
-	struct dropped d = { found, plan };
+	struct dropped d = { labels__hold(found), plan, why.p ? texts__hold(s->j->texts, why) : NULL };
 
-	if (!vec__push(&s->dropped, d))
+	if ((why.p && !d.why) || !vec__push(&s->dropped, d)) {
+		dropped__fini(&d);
 		return -ENOMEM;
-	labels__hold(found);
+	}
+	if (why.p && !s->trouble[0])
+		snprintf(s->trouble, sizeof(s->trouble), "%.*s", STR_ARG(why));
 	return 0;
 }
 
@@ -116,13 +126,10 @@ static int make_new(struct sync *s, struct labels *found, uint32_t plan)
 	CLEANUP(target__freep) struct target *t = NULL;
 	int r = target__new(&from, found, &t, &err);
 
-	if (r == 0)
-		return keep_dropped(s, found, plan);
-	if (r < 0) {
-		if (r != -ENOMEM && !s->trouble[0])
-			snprintf(s->trouble, sizeof(s->trouble), "%.300s", err.text);
-		return r == -ENOMEM ? r : 0;
-	}
+	if (r == -ENOMEM)
+		return r;
+	if (r <= 0)
+		return keep_dropped(s, found, plan, r < 0 ? str__of(err.text) : (struct dcm_str){ 0 });
 	r = is_new(s, t) ? keep(s, t) : -EEXIST;
 	if (r == 0)
 		take_ptr(t);
@@ -138,7 +145,7 @@ static int make(struct sync *s, struct labels *found, uint32_t plan)
 	if (row == HINDEX_NONE)
 		return make_new(s, found, plan);
 	if (row >= j->targets.n)
-		return keep_dropped(s, found, plan);
+		return keep_dropped(s, found, plan, text__str(j->dropped.v[row - j->targets.n].why));
 	return is_new(s, j->targets.v[row]) ? keep(s, j->targets.v[row]) : 0;
 }
 
@@ -168,9 +175,7 @@ static void keep_old(struct sync *s)
 		struct target *old = j->targets.v[i];
 		uint32_t row = find(&s->index, s->targets.v, &old->identity);
 
-		if (row == HINDEX_NONE && job__keeps_adopted(j)) {
-			s->targets.v[s->targets.n++] = old; /* there is room (sync__run()) */
-		} else if (row == HINDEX_NONE) {
+		if (row == HINDEX_NONE) {
 			j->targets.v[n++] = old; /* to be stopped */
 		} else if (s->targets.v[row] != old) {
 			scrape__take_over(s->targets.v[row], old);
@@ -198,6 +203,8 @@ static void change_over(struct sync *s)
 	j->dropped.cap = s->dropped.cap;
 	memcpy(j->trouble, s->trouble, sizeof(j->trouble));
 	j->n_found = s->n_found;
+	j->is_over_limit = s->is_over_limit;
+	j->is_made = true;
 	pthread_mutex_unlock(&j->lock);
 	for (size_t i = 0; i < gone.n; i++)
 		job__stop_target(gone.v[i]);
@@ -215,7 +222,7 @@ static bool is_the_jobs(const struct sync *s, const struct target *t)
 }
 
 /* What the sync made goes; what was there before it stays. */
-static void give_up_targets(struct sync *s)
+static void give_up(struct sync *s)
 {
 	while (s->targets.n) {
 		struct target *t = s->targets.v[--s->targets.n];
@@ -223,14 +230,8 @@ static void give_up_targets(struct sync *s)
 		if (!is_the_jobs(s, t))
 			target__free(t);
 	}
-	hindex__clear(&s->index);
-}
-
-static void give_up(struct sync *s)
-{
-	give_up_targets(s);
 	for (size_t i = 0; i < s->dropped.n; i++)
-		labels__release(s->dropped.v[i].found);
+		dropped__fini(&s->dropped.v[i]);
 	vec__fini(&s->targets);
 	vec__fini(&s->dropped);
 }
@@ -260,18 +261,18 @@ static int make_view(struct sync *s)
 	return is_well ? 0 : -ENOMEM;
 }
 
-/* More targets than the job may have: none of them is asked. */
+/* More targets than the job may have: none of them is asked, and what was counted of them stays (as in Prometheus). */
 static void hold_to_limit(struct sync *s)
 {
 	const int64_t limit = s->j->options->limits.targets;
 
-	if (!limit || s->n_found <= (uint64_t)limit)
+	s->is_over_limit = limit && s->n_found > (uint64_t)limit;
+	if (!s->is_over_limit)
 		return;
 	snprintf(s->trouble, sizeof(s->trouble),
 		 "job %s: %" PRIu64 " targets, more than target_limit (%" PRId64
 		 "): none of them is asked",
 		 s->j->options->job_name, s->n_found, limit);
-	give_up_targets(s);
 }
 
 int sync__run(struct job *j)
@@ -283,8 +284,6 @@ int sync__run(struct job *j)
 		hold_to_limit(&s);
 		r = make_view(&s);
 	}
-	if (r == 0 && job__keeps_adopted(j) && !vec__reserve(&s.targets, j->targets.n))
-		r = -ENOMEM;
 	if (s.trouble[0] && strcmp(s.trouble, j->trouble) != 0)
 		j->host->log(j->host, DCM_LOG_WARNING, "%s", s.trouble);
 	if (r == 0)
