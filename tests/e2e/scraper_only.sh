@@ -49,7 +49,7 @@ inputs:
         scrape_timeout: 4s
         static_configs: [ { targets: ["$at"] } ]
 storage: { local: {} }
-outputs: { decima: { url: "$url" } }
+outputs: { decima: { url: "$url" }, web: {} }
 YAML
 mkdir "$dir/data" && chmod 777 "$dir/data" "$dir"
 sent_to=$decima decima=$installed/bin/decima plugins_there=$plugins plugins=$(dirname "$(find "$installed" -name input_pprof_scrape.so)")
