@@ -228,6 +228,11 @@ named() {
 }
 # cpp_sum NAME TYPE FUNCTION
 cpp_sum() { stacks "$1" "$2" | named "$dir/$1/served" | sum "$3"; }
+# names_itself NAME TYPE FUNCTION: the names that the program said at /pprof/symbol are in the stacks
+names_itself() {
+	has_name() { stacks "$1" "$2" | grep -qF "$3"; }
+	wait_for 30 has_name "$@" && ok "$1.names_itself" || not_ok "$1.names_itself" "$(stacks "$1" "$2" | head -n 2 | cut -c 1-300 | tr '\n' '|')"
+}
 # symbols NAME: /pprof/symbol answers as gperftools documents it
 symbols() {
 	eval "url=http://\$at_$1/pprof"
@@ -246,6 +251,7 @@ if is_served gperftools; then
 	# It counts up, and nothing need be added while the daemon looks.
 	grows() { ask query types 2>/dev/null | grep -q '^growth:space:bytes:space:bytes '; }
 	wait_for 60 grows && ok gperftools.growth || not_ok gperftools.growth "$(ask targets | grep growth)"
+	names_itself gperftools exact:inuse_space:bytes:space:bytes 'keep(int)'
 	# Nothing is left out, and so it is a thousand blocks; a gauge, however often it was asked.
 	about gperftools.kept 10000000 "$(cpp_sum gperftools exact:inuse_space:bytes:space:bytes 'keep(int)')"
 	sampled=$(cpp_sum gperftools $inuse 'keep(int)')
@@ -270,6 +276,7 @@ fi
 if is_served jemalloc; then
 	url=http://$at_jemalloc/pprof
 	has_type jemalloc $inuse
+	names_itself jemalloc $inuse 'keep(int)'
 	held=$(cpp_sum jemalloc $inuse 'keep(int)')
 	about jemalloc.kept 10000000 "$held" 60
 	curl -s "http://$at_jemalloc/allocate?n=3000" >/dev/null

@@ -11,7 +11,8 @@ command -v go >/dev/null || skip_all "go is not installed; apt-get install golan
 cp -R "$top_srcdir/tests/programs/relabel_oracle" "$dir/oracle"
 # Where the user's `go` fetches from; what is fetched is left nowhere, unless he has it already.
 GOPROXY=$(go env GOPROXY) GOSUMDB=$(go env GOSUMDB) GONOSUMDB=$(go env GONOSUMDB) GOMODCACHE=$(go env GOMODCACHE)
-[ -d "$GOMODCACHE/github.com/prometheus/prometheus@v0.300.1" ] || GOMODCACHE=$dir/gopath/pkg/mod
+version=$(awk '$1 == "github.com/prometheus/prometheus" { print $2 }' "$dir/oracle/go.mod")
+[ -d "$GOMODCACHE/github.com/prometheus/prometheus@$version" ] || GOMODCACHE=$dir/gopath/pkg/mod
 GOFLAGS='-mod=readonly -modcacherw' GOTOOLCHAIN=local GOCACHE=${GOCACHE:-$dir/cache} GOPATH=$dir/gopath HOME=$dir
 export GOFLAGS GOPROXY GOSUMDB GONOSUMDB GOMODCACHE GOTOOLCHAIN GOCACHE GOPATH HOME
 if ! (cd "$dir/oracle" && timeout 240 go build -o "$dir/relabel_oracle" .) >"$dir/err" 2>&1; then
