@@ -75,3 +75,7 @@ def show(name, value, unit, target, met, **more):
 
 def at_most(name, value, unit, target, **more):
     show(name, value, unit, target, value <= target, **more)
+
+
+def at_least(name, value, unit, target, **more):
+    show(name, value, unit, target, value >= target, **more)
