@@ -474,22 +474,22 @@ static int take_signals(struct daemon *d)
 }
 
 /*
+ * Left alone, the threshold rises to the largest block that was given back: a column that is made for the most that may come,
+ * and cut to what came, was mapped anew in each profile (a scraper's decoding took a fifth longer).
+ */
+static void keep_memory(void)
+{
+	mallopt(M_MMAP_THRESHOLD, 1 << 20);
+	mallopt(M_TRIM_THRESHOLD, 8 << 20);
+}
+
+/*
  * What large profiles, symbol tables and questions took for a moment goes back to the kernel every
  * ten seconds, and not at each free(): mapped and unmapped block by block, a question about a
  * busy host's day spent a quarter of its time in page faults (160 ms became 110). An agent beside a
  * busy machine is 1 MiB larger so than with each block unmapped, and 6 MiB smaller than without; a
  * turn takes 0.2 to 0.9 ms. Source: malloc_trim(3), mallopt(3).
  */
-static void keep_memory(void)
-{
-	/*
-	 * Left alone, the first of them rises to the largest block that was given back: a column that is made for the most
-	 * that may come, and cut to what came, was mapped anew in each profile (a scraper's decoding took a fifth longer).
-	 */
-	mallopt(M_MMAP_THRESHOLD, 1 << 20);
-	mallopt(M_TRIM_THRESHOLD, 8 << 20);
-}
-
 static void give_memory_back(struct daemon *d)
 {
 	const int64_t now = clock__mono(&clock__system);

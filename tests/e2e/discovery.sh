@@ -344,6 +344,22 @@ documented() {
 recorded=$top_srcdir/tests/data/discovery
 documented consul "$recorded/consul.want.json $dir/consul_faults.want.json" "address dc health partition namespace metadata_rack node
 	service_address service_id service_metadata_team service_port service tagged_address_lan tags"
+documented kubernetes "$recorded/kubernetes.want.json $recorded/kubernetes_begun.want.json" "namespace namespace_label_[a-z].* namespace_annotation_[a-z].*
+	namespace_labelpresent_.* namespace_annotationpresent_.* node_name node_provider_id node_label_.* node_labelpresent_.* node_annotation_.*
+	node_annotationpresent_.* node_address_.* service_annotation_.* service_annotationpresent_.* service_cluster_ip service_external_name
+	service_label_.* service_labelpresent_.* service_loadbalancer_ip service_name service_port_name service_port_number service_port_protocol
+	service_type pod_name pod_ip pod_annotation_.* pod_annotationpresent_.* pod_label_.* pod_labelpresent_.* pod_container_init
+	pod_container_name pod_container_id pod_container_image pod_container_port_name pod_container_port_number pod_container_port_protocol
+	pod_ready pod_phase pod_node_name pod_host_ip pod_uid pod_controller_kind pod_controller_name endpoints_name endpoints_label_.*
+	endpoints_labelpresent_.* endpoints_annotation_.* endpoints_annotationpresent_.* endpoint_hostname endpoint_node_name endpoint_ready
+	endpoint_port_name endpoint_port_protocol endpoint_address_target_kind endpoint_address_target_name endpointslice_name
+	endpointslice_label_.* endpointslice_labelpresent_.* endpointslice_annotation_.* endpointslice_annotationpresent_.*
+	endpointslice_address_target_kind endpointslice_address_target_name endpointslice_address_type endpointslice_endpoint_conditions_ready
+	endpointslice_endpoint_conditions_serving endpointslice_endpoint_conditions_terminating endpointslice_endpoint_topology_kubernetes_io_hostname
+	endpointslice_endpoint_topology_present_kubernetes_io_hostname endpointslice_endpoint_hostname endpointslice_endpoint_node_name
+	endpointslice_endpoint_zone endpointslice_port endpointslice_port_name endpointslice_port_protocol endpointslice_port_app_protocol
+	ingress_name ingress_label_.* ingress_labelpresent_.* ingress_annotation_.* ingress_annotationpresent_.* ingress_class_name ingress_scheme
+	ingress_host ingress_path"
 documented docker "$recorded/docker.want.json" "container_id container_image container_image_id container_name container_network_mode
 	container_label_tier network_id network_ingress network_internal network_ip network_label_team network_name network_scope
 	port_private port_public port_public_ip"

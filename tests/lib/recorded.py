@@ -7,8 +7,9 @@
     recorded.py replay FILE PEM TOKEN CA   for who shows a certificate by that authority besides; no TOKEN: ""
     recorded.py replay FILE "" TOKEN   for who says the token, without TLS
     recorded.py replay FILE unix:/SOCKET   on a socket, which it makes
-    recorded.py begun FILE             as it was when the record of a Kubernetes began: watches tell nothing. Lists may be
-                                       asked for otherwise than they were, as Prometheus' discovery does
+    recorded.py begun FILE             as it was when the record of a Kubernetes began, and what seldom is written there beside
+                                       it (annotated()): watches tell nothing. Lists may be asked for otherwise than they
+                                       were, as Prometheus' discovery does
 
 Either prints its own HOST:PORT and serves until it is told to end (SIGTERM). Requests are for /JOB/PATH; the server that is
 recorded is asked for /PATH. FILE is JSON: a list of exchanges in the order in which they began, {"path", "status", "headers",
@@ -164,6 +165,19 @@ class Replayer(Handler):
         self.piece(b"")
 
 
+def annotated(path, body):
+    """A list of objects with annotations that people rarely write there, and the topology that older slices have."""
+    kind = path.rpartition("/")[2]
+    if kind not in ("endpoints", "endpointslices", "ingresses"):
+        return body
+    objects = json.loads(body)
+    for i, o in enumerate(objects["items"]):
+        o["metadata"].setdefault("annotations", {})["example.com/of-" + kind] = "number %d" % i
+        for k, e in enumerate(o.get("endpoints") or []):
+            e["deprecatedTopology"] = {"kubernetes.io/hostname": "host-%d" % k, "example.com/rack": "r1"}
+    return json.dumps(objects)
+
+
 class Beginning(Handler):
     """Kubernetes' lists by path and selectors, whatever else is asked of them."""
 
@@ -182,7 +196,7 @@ class Beginning(Handler):
         entry = next((e for e in self.server.exchanges if self.key(e["path"]) == (path, selectors, False)), None)
         if not entry:
             print("recorded: not in the record: " + self.path, file=sys.stderr, flush=True)
-        body = entry["body"].encode() if entry else b""
+        body = annotated(path, entry["body"]).encode() if entry and entry["status"] == 200 else b""
         self.begin(entry["status"] if entry else 404, entry["headers"] if entry else {}, len(body))
         self.wfile.write(body)
 
