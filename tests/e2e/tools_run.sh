@@ -1,6 +1,6 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
-# tests/e2e/tools_run.sh - what tools/run does around a build: here the build is a stand-in, and no package is missing
+# tests/e2e/tools_run.sh - what tools/run does around a build: here the build is a stand-in, and so is what packages are missing
 #
 # runs beside others
 set -u
@@ -13,6 +13,7 @@ echo 'packages_missing() { :; }' >"$tree/tools/lib/packages.sh"
 # Makes a decima that says how it was called.
 cat >"$tree/configure" <<'SH'
 #!/bin/sh
+echo "configured: $*" >>configure.log
 cat >Makefile <<MAKE
 prefix = ${1#--prefix=}
 all:
@@ -52,4 +53,31 @@ if [ "$(id -u)" -eq 0 ]; then
 	expect says_how_to_ask_with_the_path "in another terminal: $dir/prefix/bin/decima query flame" "$dir/err"
 else
 	expect says_how_to_ask "in another terminal: $tree/build/run/decima query flame process_cpu:" "$dir/err"
+fi
+
+# ---- who may not sample, and has no clang: it is built without eBPF, and anew once it can be built with it ----
+chmod 755 "$dir"
+cp -R "$tree" "$dir/users"
+rm -rf "$dir/users/build"
+cat >"$dir/users/tools/lib/packages.sh" <<'SH'
+packages_missing() { case " $* " in *" ebpf "*) echo $LACKS ;; esac; }
+packages_may_install() { return 1; }
+SH
+as_user() { "$@"; }
+if [ "$(id -u)" -eq 0 ] && command -v setpriv >/dev/null; then
+	chown -R 65534:65534 "$dir/users"
+	as_user() { setpriv --reuid 65534 --regid 65534 --clear-groups "$@"; }
+fi
+if [ "$(id -u)" -eq 0 ] && ! command -v setpriv >/dev/null; then
+	skip tools_run.user "setpriv is not there"
+else
+	users() { as_user env LACKS="$1" DECIMA_PREFIX="$dir/prefix" "$dir/users/tools/run" >"$dir/out" 2>"$dir/err"; }
+	users clang
+	expect_status tools_run.user_runs 0 $?
+	expect tools_run.user_is_told 'this build is without eBPF' "$dir/err"
+	expect tools_run.user_scrapes "called: run -c $dir/users/conf/scraper.yaml" "$dir/out"
+	users clang
+	users ''
+	got=$(sed 's/--prefix=[^ ]*//' "$dir/users/build/run/configure.log" | tr -d '\n')
+	[ "$got" = 'configured:  --disable-ebpfconfigured: ' ] && ok tools_run.user_configures || not_ok tools_run.user_configures "$got"
 fi
