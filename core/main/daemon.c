@@ -479,7 +479,7 @@ static int take_signals(struct daemon *d)
  */
 static void keep_memory(void)
 {
-	mallopt(M_MMAP_THRESHOLD, 1 << 20);
+	mallopt(M_MMAP_THRESHOLD, 32 << 20);
 	mallopt(M_TRIM_THRESHOLD, 8 << 20);
 }
 

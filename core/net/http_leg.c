@@ -30,6 +30,7 @@
 /* Of a kept body when the call names no bound; and of bodies that nobody wants. */
 #define BODY_MAX_BYTES	 (UINT64_C(64) << 20)
 #define PASSED_MAX_BYTES (UINT64_C(1) << 20)
+#define SAID_MAX_BYTES	 ((size_t)16384)
 /* Heads of an answer, all together. curl, which finds one among the others, takes the square of their number in time. */
 #define HEAD_MAX_BYTES (256U << 10)
 #define HEAD_MAX_LINES 512U
@@ -95,12 +96,15 @@ static size_t take_body(char *data, size_t size, size_t n_items, void *ctx)
 	c->n_bytes += n;
 	if (c->kind == BODY_TAKEN && !c->ask.take(c->ask.ctx, (const uint8_t *)data, n))
 		c->stop = STOP_TAKE;
+	/* Who takes bodies has bounds of his own for them: of what is none of his, the beginning says what it is. */
+	if (c->kind == BODY_KEPT && c->ask.take)
+		n = c->body.n + n <= SAID_MAX_BYTES ? n : SAID_MAX_BYTES - c->body.n;
 	if (c->kind == BODY_KEPT) {
 		buf__append(&c->body, data, n);
 		if (c->body.error)
 			c->stop = STOP_NOMEM;
 	}
-	return c->stop ? CURL_WRITEFUNC_ERROR : n;
+	return c->stop ? CURL_WRITEFUNC_ERROR : size * n_items;
 }
 
 static size_t see_header(char *data, size_t size, size_t n, void *ctx)

@@ -22,11 +22,17 @@ static bool is_of_type(const struct http_request *req, const char *type)
 	return is.n == str__of(type).n && strncasecmp(is.p, type, is.n) == 0;
 }
 
-static void replace(struct http_response *resp, struct buf *body, const char *type)
+/* Without memory for it the problem stays. */
+static bool replace(struct http_response *resp, struct buf *body, const char *type)
 {
+	if (body->error) {
+		buf__fini(body);
+		return false;
+	}
 	buf__fini(&resp->body);
 	resp->body = *body;
 	snprintf(resp->content_type, sizeof(resp->content_type), "%s", type);
+	return true;
 }
 
 /* In the encoding of the request. */
@@ -84,8 +90,8 @@ static void say_connect(struct http_response *resp)
 	buf__printf(&body, "{\"code\":\"%s\",\"message\":", connect_codes[i].name);
 	buf__json(&body, buf__view(&resp->detail));
 	buf__text(&body, "}");
-	replace(resp, &body, "application/json");
-	resp->status = connect_codes[i].status;
+	if (replace(resp, &body, "application/json"))
+		resp->status = connect_codes[i].status;
 }
 
 void refusal__say(enum http_refusal form, const struct http_request *req, struct http_response *resp)

@@ -116,7 +116,7 @@ struct dcm_http_reply {
 	const char *sentence;		       /* "" without a fault */
 	const struct dcm_http_header *headers; /* [n_headers] of the last answer; names in lower case */
 	uint32_t n_headers;
-	const uint8_t *data; /* [n] body, unpacked; with dcm_http_call.take only of what is no 2xx */
+	const uint8_t *data; /* [n] body, unpacked; with dcm_http_call.take only of what is no 2xx: its first 16 KiB */
 	size_t n;
 	uint64_t wire_bytes; /* of the body as it was sent */
 	int64_t duration_ns; /* from http_start() on */

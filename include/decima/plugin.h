@@ -638,8 +638,8 @@ struct dcm_lifecycle {
 enum dcm_health {
 	DCM_HEALTH_UNKNOWN, /* not asked yet */
 	DCM_HEALTH_UP,
-	DCM_HEALTH_DOWN,    /* the last time it was asked failed: `error` says how */
-	DCM_HEALTH_OFF,	    /* it says itself that it does not have this profile: not an error */
+	DCM_HEALTH_DOWN, /* the last time it was asked failed, or it cannot be asked (it may have no url then): `error` says why */
+	DCM_HEALTH_OFF,	 /* it says itself that it does not have this profile: not an error */
 	DCM_HEALTH_DROPPED, /* found, and dropped by relabelling: not asked */
 };
 /* One thing that an input collects from: an address and a profile of it. Borrowed for the call. */

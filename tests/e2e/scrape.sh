@@ -134,20 +134,25 @@ heap_export scrape.allocated_export memory:alloc_space:bytes:space:bytes:delta a
 # What our export has more than before is what the endpoint counted meanwhile.
 # counted INDEX FILE-OR-URL
 counted() { top_of "$1" '^main\.contend' "$unit" "$2"; }
-# counted_export PROFILE INDEX UNIT: of waiting for a lock; what was counted before the first scrape is in no difference: as
-# much as is missing once all has been asked for
+# counted_export PROFILE INDEX UNIT TYPE_UNIT: of waiting for a lock; what was counted before the first scrape is in no
+# difference: as much as is missing once all has been asked for
 counted_export() {
 	unit=$3
-	export_it() { ask query pprof "$1:$2:$4:contentions:count:delta{job=\"service\"}" --from now-10m -o "$dir/$1.pb.gz" >"$dir/err" 2>&1; }
-	here() { export_it "$@" && counted "$2" "$dir/$1.pb.gz"; }
-	all_here() { [ "$(here "$@")" = "$((there - unseen))" ]; }
+	exported() {
+		ask query pprof "$1:$2:$4:contentions:count:delta{job=\"service\"}" --from now-10m -o "$dir/$1.pb.gz" >"$dir/err" 2>&1
+		here=$(counted "$2" "$dir/$1.pb.gz")
+		here=${here:-0}
+	}
+	all_exported() { exported "$@" && [ "$here" = "$((there - unseen))" ]; }
 	there=$(counted "$2" "http://$one/debug/pprof/$1")
 	sleep 5
-	unseen=$((there - $(here "$@")))
+	exported "$@"
+	unseen=$((${there:-0} - here))
 	curl -s "http://$one/contend" >/dev/null
 	there=$(counted "$2" "http://$one/debug/pprof/$1")
-	[ "$unseen" -ge 0 ] && [ "$there" -gt "$unseen" ] && wait_for 20 all_here "$@" && ok "scrape.$1_$2_export" ||
-		not_ok "scrape.$1_$2_export" "$there there, $unseen before, $(here "$@") exported: $(head -n 1 "$dir/err")"
+	there=${there:-0}
+	[ "$unseen" -ge 0 ] && [ "$there" -gt "$unseen" ] && wait_for 20 all_exported "$@" && ok "scrape.$1_$2_export" ||
+		not_ok "scrape.$1_$2_export" "$there there, $unseen before, $here exported: $(head -n 1 "$dir/err")"
 }
 counted_export mutex contentions count count
 counted_export mutex delay ns nanoseconds

@@ -54,7 +54,7 @@ done
 wait_for 20 has 'stays.*slow.*up' && ok scrape_reload.slow_is_up || not_ok scrape_reload.slow_is_up "$(grep slow "$dir/targets")"
 get /metrics >"$dir/metrics"
 expect scrape_reload.metrics_come 'scrape_job="guest10"' "$dir/metrics"
-# The targets are those of the last configuration now, after its five seconds; names that fail do not matter to them either.
+# The targets are those of the last configuration now; names that fail do not matter to them either.
 sleep 6
 echo fails >"$dir/word"
 sleep 2.5

@@ -24,7 +24,9 @@ if ! make -C "$without" install DESTDIR="$dir/root" >"$dir/err" 2>&1; then
 fi
 chmod -R go+rX "$dir"
 installed=$dir/root$prefix
-[ ! -e "$installed/lib/decima/plugins/input_ebpf.so" ] && ! ldd "$installed/bin/decima" | grep -q libbpf && ok scraper_only.without_ebpf || not_ok scraper_only.without_ebpf "$(find "$installed" -name '*ebpf*' | tr '\n' ' ')"
+find "$installed" -name '*ebpf*' >"$dir/ebpf"
+find "$installed" -name '*.so' -exec ldd {} + 2>/dev/null | grep libbpf >>"$dir/ebpf"
+[ ! -s "$dir/ebpf" ] && [ -n "$(find "$installed" -name input_pprof_scrape.so)" ] && ok scraper_only.without_ebpf || not_ok scraper_only.without_ebpf "$(tr '\n' ' ' <"$dir/ebpf")"
 
 service=
 trap '[ -n "$service" ] && kill "$service" 2>/dev/null; daemon_stop; far_stop; rm -rf "$dir"' EXIT
@@ -61,7 +63,9 @@ fi
 daemon_begin scraper_only.starts -c "$dir/only.yaml"
 decima=$sent_to plugins=$plugins_there
 uid=$(ps -o uid= -p "$daemon" | tr -d ' ')
-[ "$uid" = 65534 ] || [ "$(id -u)" != 0 ] && ok scraper_only.as_a_user || skip scraper_only.as_a_user "setpriv is not there"
+if [ "$uid" = 0 ] && [ ! -e "$dir/nobody" ]; then skip scraper_only.as_a_user "setpriv is not there"; elif [ "$uid" != 0 ]; then ok scraper_only.as_a_user; else
+	not_ok scraper_only.as_a_user "uid $uid"
+fi
 
 ask_far() { "$decima" "$@" --url "unix:$dir/far.sock"; }
 # has_type WHO TYPE

@@ -80,6 +80,11 @@ class Served(http.server.BaseHTTPRequestHandler):
         while True:
             self.wfile.write(HEAP * 1000)
 
+    def on_endless_500(self):
+        self.head(500, None)
+        while True:
+            self.wfile.write(b"the disk is full " * 1000)
+
     def on_truncated(self):
         self.head(200, 10 * len(HEAP))
         self.wfile.write(HEAP)

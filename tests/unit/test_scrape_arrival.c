@@ -314,12 +314,16 @@ static void test_delta_memory(void **state)
 	buf__reset(&f.went);
 	/* Others have it all. */
 	f.of.memory.n_delta_bytes += 64 * 1024;
-	expect_refused(&f, take(&f, heap(7), "", 20), -E2BIG, "all targets' has 0 MiB (delta_memory)");
-	f.of.memory.n_delta_bytes -= 64 * 1024;
-	/* What was added meanwhile is not lost. */
+	expect_refused(&f, take(&f, heap(7), "", 20), -E2BIG,
+		       "all targets together have 0 MiB (delta_memory)");
+	/* It has given up what it had, and begins anew. */
+	assert_true(f.of.memory.n_delta_bytes == 64 * 1024);
+	f.of.memory.n_delta_bytes = 0;
 	assert_int_equal(take(&f, heap(9), "", 30), 0);
-	expect_went(&f, "alloc_objects/delta=4 alloc_space/delta=400 inuse_objects/gauge=1 "
-			"inuse_space/gauge=100 t=10 d=20\n");
+	expect_went(&f, "inuse_objects/gauge=1 inuse_space/gauge=100 t=30 d=0\n");
+	assert_int_equal(take(&f, heap(12), "", 40), 0);
+	expect_went(&f, "alloc_objects/delta=3 alloc_space/delta=300 inuse_objects/gauge=1 "
+			"inuse_space/gauge=100 t=30 d=10\n");
 	buf__fini(&large);
 	close_fixture(&f);
 }

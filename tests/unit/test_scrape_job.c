@@ -254,6 +254,50 @@ static void another_jobs_findings_meet_the_rules(void **state)
 	scrape_fixture__close(&f);
 }
 
+/* A job in the place of f->job, which ends; `slow` has not looked. */
+static void reload(struct scrape_fixture *f, struct discovery *slow)
+{
+	struct job *old = f->job, *new = NULL;
+	struct dcm_error err = DCM_ERROR_INIT;
+
+	assert_int_equal(job__new(&f->config, &new, &err), 0);
+	f->job = slow->job = new;
+	assert_true(vec__push(&new->discoveries, slow));
+	job__go_live(new, old);
+	old->discoveries.n = 0;
+	job__retire(old);
+	job__free(old);
+}
+
+/* However often it is reloaded, what was found is known once, and for two minutes from the first time on. */
+static void reloads_that_follow_each_other(void **state)
+{
+	struct source source = { 0 };
+	struct scrape_fixture f;
+	struct discovery slow = { 0 };
+	int64_t at = 0;
+
+	(void)state;
+	open_fixture(&f, JOB);
+	assert_int_equal(find(&f, &source, "a:1 b:1/old"), 0);
+	assert_int_equal(sync__run(f.job), 0);
+	for (int i = 0; i < 3; i++) {
+		lose(&f, &source);
+		reload(&f, &slow);
+		assert_int_equal(f.job->adopted.found.n, 2);
+		assert_true(i == 0 || f.job->forget.at_mono_ns == at);
+		at = f.job->forget.at_mono_ns;
+		/* An address that is found by now is what it is now, and counts once. */
+		assert_int_equal(find(&f, &source, "b:1/new"), 0);
+		assert_int_equal(sync__run(f.job), 0);
+		assert_string_equal(targets(&f), "b:1 a:1");
+		assert_int_equal(f.job->n_found, 1);
+	}
+	f.job->discoveries.n = 0;
+	lose(&f, &source);
+	scrape_fixture__close(&f);
+}
+
 static void beyond_the_limit_none_is_asked(void **state)
 {
 	struct source source = { 0 };
@@ -346,6 +390,7 @@ int main(void)
 		cmocka_unit_test(targets_that_stay_go_on),
 		cmocka_unit_test(another_jobs_targets_go_on),
 		cmocka_unit_test(another_jobs_findings_meet_the_rules),
+		cmocka_unit_test(reloads_that_follow_each_other),
 		cmocka_unit_test(beyond_the_limit_none_is_asked),
 		cmocka_unit_test(all_are_told),
 		cmocka_unit_test(failing_memory_is_survived),

@@ -107,22 +107,29 @@ static void adjust(struct host_services *services)
 
 /* ---- a target, and its turns ---- */
 
-static void open_fixture(struct fixture *f)
+/* Of memory and goroutine the one that is not `without`. */
+static void open_with(struct fixture *f, const char *without)
 {
+	char yaml[1000];
+
 	*f = (struct fixture){ .clock = clock__fake(SECOND, 1700000000 * SECOND) };
 	the_fixture = f;
 	assert_int_equal(stats__new(NULL, &f->stats), 0);
-	scrape_fixture__open(
-		&f->of,
-		"scrape_configs:\n"
-		"- job_name: j\n"
-		"  scrape_interval: 10s\n"
-		"  scrape_timeout: 3s\n"
-		"  profiling_config: { pprof_config: { memory: { enabled: false }, block: { "
-		"enabled: "
-		"false }, mutex: { enabled: false }, process_cpu: { enabled: false } } }\n",
-		adjust);
+	snprintf(yaml, sizeof(yaml),
+		 "scrape_configs:\n"
+		 "- job_name: j\n"
+		 "  scrape_interval: 10s\n"
+		 "  scrape_timeout: 3s\n"
+		 "  profiling_config: { pprof_config: { block: { enabled: false }, mutex: { "
+		 "enabled: false }, process_cpu: { enabled: false }, %s: { enabled: false } } }\n",
+		 without);
+	scrape_fixture__open(&f->of, yaml, adjust);
 	f->target = scrape_fixture__find_one(&f->of, &f->source);
+}
+
+static void open_fixture(struct fixture *f)
+{
+	open_with(f, "memory");
 }
 
 static void close_fixture(struct fixture *f)
@@ -261,13 +268,12 @@ static void not_for_hours(void **state)
 	close_fixture(&f);
 }
 
-/* A profile of some seconds has them, and time to answer behind them. */
+/* A profile of some seconds has them, and its time behind them. */
 static void how_long_an_answer_may_take(void **state)
 {
 	static const struct {
 		int covers, timeout, want;
-	} cases[] = { { 0, 10, 10 }, { 0, 1, 1 },  { 9, 10, 12 }, { 9, 12, 12 },
-		      { 9, 30, 30 }, { 9, 5, 14 }, { 9, 9, 18 },  { 59, 60, 62 } };
+	} cases[] = { { 0, 10, 10 }, { 0, 1, 1 }, { 9, 10, 19 }, { 9, 5, 14 }, { 59, 60, 119 } };
 	static struct fixture f;
 
 	(void)state;
@@ -312,6 +318,26 @@ static void who_is_asked_at_the_end(void **state)
 	turn(&f);
 	close_fixture(&f);
 	assert_false(f.is_asked);
+}
+
+/* One that waits for its names when its target ends is taken without; what it counted goes with the target. */
+static void who_waits_for_names_at_the_end(void **state)
+{
+	static struct fixture f;
+
+	(void)state;
+	open_with(&f, "goroutine");
+	turn(&f);
+	answer(&f, (struct dcm_http_reply){ .status = 200 },
+	       "heap profile: 1: 100 [ 5: 500] @ heapprofile\n1: 100 [ 5: 500] @ 0x401136\n");
+	assert_string_equal(f.url, "http://a:1/debug/pprof/symbol");
+	answer(&f, (struct dcm_http_reply){ .status = 200 }, "0x401136\tmain\n0x401135\tmain\n");
+	assert_int_equal(f.target->state.health, DCM_HEALTH_UP);
+	assert_true(f.of.memory.n_delta_bytes > 0);
+	turn(&f);
+	answer(&f, (struct dcm_http_reply){ .status = 200 }, "heap profile: 2: 200 [ 9: 900] @ heapprofile\n1: 100 [ 5: 500] @ 0x401136\n1: 100 [ 4: 400] @ 0x401140\n");
+	assert_string_equal(f.url, "http://a:1/debug/pprof/symbol");
+	close_fixture(&f);
 }
 
 /* A profile that the list beside it does not name is off, and looked for at each thirtieth turn. */
@@ -407,6 +433,7 @@ int main(void)
 		cmocka_unit_test(how_long_an_answer_may_take),
 		cmocka_unit_test(who_is_silent_is_asked_once),
 		cmocka_unit_test(who_is_asked_at_the_end),
+		cmocka_unit_test(who_waits_for_names_at_the_end),
 		cmocka_unit_test(what_a_target_does_not_have),
 		cmocka_unit_test(each_failure_has_its_reason),
 		cmocka_unit_test(what_cannot_be_asked),

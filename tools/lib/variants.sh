@@ -99,7 +99,6 @@ variant_make() {
 variant_check() {
 	tests=
 	[ "$name" != tsan ] || tests=$(threaded_tests)
-	# shellcheck disable=SC2046 # the programs are words
 	logged "$log" cached make -k -j"$jobs" check TESTS= ${tests:+"check_PROGRAMS=$(programs_beside "$tests")"} ||
 		echo "not ok build of the tests: $(grep -E 'error:|No rule|undefined reference' "$log" | tail -n 1); see $log" >>"$lines"
 	# check_PROGRAMS= : one that does not build must not keep the others from running. One more of them than there are
@@ -108,14 +107,14 @@ variant_check() {
 	env $(thoroughness "$name") make -k -j$((jobs + 1)) check-TESTS check_PROGRAMS= check_LTLIBRARIES= ${tests:+"TESTS=$tests"} \
 		>>"$log" 2>&1
 	grep -h '^not ok ' tests/results/* 2>/dev/null
-	slowest
+	slowest "${tests:-$(make -s print-tests)}"
 	[ -d tests/results ] || echo "not ok check: it left no results; see $log" >>"$lines"
 }
 
-# In a build folder whose tests have run: where its time went.
+# slowest TESTS: in a build folder where they have run: where its time went
 slowest() {
 	# shellcheck disable=SC2046 # the logs are words
-	grep -h ' took [0-9]* s$' $(make -s print-tests | sed 's/\.sh$//; s/$/.log/') 2>/dev/null | sort -k 3nr | head -n 8 |
+	grep -h ' took [0-9]* s$' $(echo "$1" | sed 's/\.sh$//; s/$/.log/') 2>/dev/null | sort -k 3nr | head -n 8 |
 		awk -v name="$name" 'NR == 1 { printf "%s, the slowest:", name } { printf "%s %s %s s", (NR > 1 ? "," : ""), $1, $3 } END { if (NR) print "" }'
 }
 

@@ -163,26 +163,31 @@ static int subtract(struct target *t, const struct delta_scrape *scrape, struct 
 	return r;
 }
 
+/* It has had too much: others get what it had, and it begins anew when there is room for it. */
+static void give_up_base(struct target *t)
+{
+	t->job->memory->n_delta_bytes -= delta__bytes(&t->state.delta);
+	delta__fini(&t->state.delta);
+	t->state.delta_real_ns = 0;
+}
+
 /* May so much be kept for this target? */
-static int admit_delta(const struct target *t, const struct delta_scrape *scrape, struct dcm_error *err)
+static int admit_delta(struct target *t, const struct delta_scrape *scrape, struct dcm_error *err)
 {
 	const struct memory *m = t->job->memory;
 	const uint64_t n_rows = scrape->batch->profiles[0].n_rows;
 	const uint64_t bytes = delta__bytes_of(n_rows, (uint32_t)__builtin_popcount(scrape->columns));
 
-	if (bytes > memory__profile_bytes(m))
-		return error__set(err, -E2BIG,
-				  "%llu samples, and to tell what was added all have to be kept: "
-				  "more than one profile may have of "
-				  "delta_memory (a part in 64); turn compute_delta off for it, or "
-				  "set sample_limit",
+	if (bytes > memory__profile_bytes(m)) {
+		give_up_base(t);
+		return error__set(err, -E2BIG, "%llu samples, and to tell what was added all have to be kept: more than one profile may have of delta_memory (a part in 64); turn compute_delta off for it, or set sample_limit",
 				  (unsigned long long)n_rows);
-	if (m->n_delta_bytes - delta__bytes(&t->state.delta) + bytes > m->max_delta_bytes)
-		return error__set(err, -E2BIG,
-				  "no room to keep what it counted, which tells what is added: all "
-				  "targets' has %llu MiB "
-				  "(delta_memory)",
+	}
+	if (m->n_delta_bytes - delta__bytes(&t->state.delta) + bytes > m->max_delta_bytes) {
+		give_up_base(t);
+		return error__set(err, -E2BIG, "what it counted has to be kept to tell what is added, and there is no room: all targets together have %llu MiB (delta_memory)",
 				  (unsigned long long)(m->max_delta_bytes >> 20));
+	}
 	return 0;
 }
 

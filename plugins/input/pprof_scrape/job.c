@@ -44,8 +44,9 @@ struct target_source job__source_of(struct job *j, uint32_t plan)
 
 void job__stop_target(struct target *t)
 {
-	t->job->memory->n_delta_bytes -= delta__bytes(&t->state.delta);
+	/* A profile that waits for names is taken there. */
 	scrape__stop(t);
+	t->job->memory->n_delta_bytes -= delta__bytes(&t->state.delta);
 	target__free(t);
 }
 
@@ -247,54 +248,48 @@ void job__looked(struct job *j)
 		forget(j);
 }
 
-/* All that the other had found, whatever its rules made of it. False: no memory. */
+/* What the other's targets were found by; targets of one address follow each other. False: no memory. */
 static bool adopt_found(struct job *j, const struct job *old)
 {
-	for (const struct source *from = old->sources.next; from != &old->sources; from = from->next) {
-		if (!vec__reserve(&j->adopted.found, from->found.n))
-			return false;
-		for (size_t i = 0; i < from->found.n; i++)
-			j->adopted.found.v[j->adopted.found.n++] = labels__hold(from->found.v[i]);
-	}
+	struct labels *last = NULL;
+
+	if (!vec__reserve(&j->adopted.found, old->targets.n))
+		return false;
+	for (size_t i = 0; i < old->targets.n; last = old->targets.v[i++]->found)
+		if (old->targets.v[i]->found != last)
+			j->adopted.found.v[j->adopted.found.n++] = labels__hold(old->targets.v[i]->found);
 	return true;
 }
 
-/* When it is forgotten at the latest. Reloads that follow each other do not put it off without end. */
+/* When it is forgotten at the latest, however many reloads follow each other. */
 static int64_t forget_at(const struct job *j, const struct job *old)
 {
-	const int64_t now = j->host->mono_ns(j->host);
-
-	if (!old->forget.place)
-		return now + ADOPTED_NS;
-	return old->forget.at_mono_ns > now + SYNC_NS ? old->forget.at_mono_ns : now + SYNC_NS;
+	return old->forget.place ? old->forget.at_mono_ns : j->host->mono_ns(j->host) + ADOPTED_NS;
 }
 
 static void adopt_sources(struct job *j, const struct job *old)
 {
-	bool is_well = adopt_found(j, old);
-
-	if (is_well && j->adopted.found.n == 0)
+	if (has_looked(j))
 		return;
-	add_source(j, &j->adopted);
-	if (is_well && !has_looked(j) && loop__set(j->loop, &j->forget, forget_at(j, old)) == 0)
-		return;
-	if (!is_well)
+	if (!adopt_found(j, old) || loop__set(j->loop, &j->forget, forget_at(j, old)) < 0)
 		j->host->log(j->host,
 			     DCM_LOG_WARNING, "job %s: no memory for what was found before the reload: its targets go until they are found again",
 			     j->options->job_name);
-	forget(j);
+	add_source(j, &j->adopted);
+	if (!j->forget.place)
+		forget(j);
 }
 
 void job__go_live(struct job *j, struct job *old)
 {
+	if (old)
+		adopt_sources(j, old);
 	for (size_t i = 0; old && i < old->targets.n; i++)
 		if (!adopt(j, old->targets.v[i]))
 			job__stop_target(old->targets.v[i]);
 	j->is_live = true;
-	if (old) {
+	if (old)
 		old->targets.n = 0;
-		adopt_sources(j, old);
-	}
 	if (old || j->sources.next != &j->sources || j->discoveries.n == 0)
 		sync_soon(j);
 }

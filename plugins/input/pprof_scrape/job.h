@@ -87,7 +87,7 @@ DEFINE_CLEANUP(struct job *, job__free);
 /* Begins to look for targets. 0, -EINVAL, -ENOMEM. */
 int job__start(struct job *j, struct dcm_error *err);
 /*
- * Begins to ask what was found. What a job that it replaces (NULL: none) had found counts as found here too, by the rules of
+ * Begins to ask what was found. What targets of a job that it replaces (NULL: none) were found by counts as found here too, by the rules of
  * this one, until each of its discoveries has had a look that went well, and for two minutes at most. Targets that are the
  * same go on, with what they counted and with what is under way.
  */

@@ -273,8 +273,8 @@ static const struct dcm_option job_rows[] = {
 	  .offset = AT(scrape_timeout_ns),
 	  .min = TIMEOUT_MIN,
 	  .max = DURATION_MAX,
-	  .doc = "How long an answer may take. For a profile of N seconds it is counted from its "
-		 "end, "
+	  .doc = "How long an answer may take. For a profile of N seconds it is counted from their "
+		 "end."
 		 "unless it is longer than that." },
 	{ .name = "scheme",
 	  .type = DCM_OPT_CHOICE,

@@ -50,6 +50,18 @@ static void clear(struct room *r, struct room_piece *p)
 	p->n = p->cap = 0;
 }
 
+/* To what is there. */
+static void cut(struct room *r, struct room_piece *p)
+{
+	uint8_t *data = p->n && p->n < p->cap ? realloc(p->data, p->n) : NULL;
+
+	if (!data)
+		return;
+	r->n_bytes -= p->cap - p->n;
+	p->data = data;
+	p->cap = p->n;
+}
+
 static void lose(struct room *r, struct room_piece *p)
 {
 	clear(r, p);
@@ -91,8 +103,9 @@ static bool append(struct room *r, struct room_piece *p, const void *data, size_
 {
 	size_t cap = p->cap ? p->cap : FIRST_BYTES;
 
+	/* By halves, so that what arrives is not far from what it takes. */
 	while (cap - p->n < n)
-		cap *= 2;
+		cap += cap / 2;
 	if (cap != p->cap && !grow(r, p, cap))
 		return false;
 	memcpy(p->data + p->n, data, n);
@@ -124,9 +137,18 @@ bool room__arrived(struct room *r, struct room_piece *p)
 
 	pthread_mutex_lock(&r->lock);
 	leave(p);
+	cut(r, p);
 	is_there = !p->has_lost;
 	pthread_mutex_unlock(&r->lock);
 	return is_there;
+}
+
+void room__waits(struct room *r, struct room_piece *p)
+{
+	pthread_mutex_lock(&r->lock);
+	if (!p->link && !p->has_lost)
+		enter(r, p);
+	pthread_mutex_unlock(&r->lock);
 }
 
 void room__free(struct room *r, struct room_piece *p)

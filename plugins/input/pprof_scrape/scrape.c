@@ -46,7 +46,9 @@ struct fetch {
 	struct fetch *profile; /* that waits for names, with ASK_NAMES */
 	struct names names;    /* of a profile's addresses */
 	int fault, status;
-	struct room_piece body;
+	struct room_piece body; /* of a 2xx */
+	uint8_t said[256];	/* [n_said] of another: its beginning */
+	size_t n_said;
 	uint64_t wire_bytes;
 	int64_t duration_ns;
 	char sentence[300], content_type[80];
@@ -109,10 +111,10 @@ static void fail_by_status(struct target *t, const struct fetch *f)
 {
 	size_t n = 0;
 
-	while (n < f->body.n && n < 120 && f->body.data[n] >= ' ' && f->body.data[n] < 0x7f)
+	while (n < f->n_said && n < 120 && f->said[n] >= ' ' && f->said[n] < 0x7f)
 		n++;
 	fail(t, SCRAPE_STATUS, "answered with status %d%s%.*s; %s", f->status, n ? ": " : "",
-	     (int)n, n ? (const char *)f->body.data : "",
+	     (int)n, (const char *)f->said,
 	     f->status == 401 || f->status == 403 ? "give the job credentials"
 	     : f->status == 404			  ? "is the path right?"
 						  : "what does its log say?");
@@ -166,16 +168,37 @@ static void succeed(struct target *t, const struct fetch *f, uint64_t n_rows)
 	pthread_mutex_unlock(&t->job->lock);
 }
 
-/* 0, or ARRIVAL_UNNAMED, where nothing is decided yet; what went wrong is told. `names` as struct arrival has it. */
-static int take_profile(struct target *t, const struct fetch *f, struct names *names)
+static void say_no_room(char sentence[static 300])
 {
-	struct arrival a = { .target = t,
-			     .data = f->body.data,
-			     .n = f->body.n,
-			     .content_type = f->content_type,
-			     .names = names };
+	snprintf(sentence,
+		 300, "no room for the answer: all that were not read yet have %d MiB, and the largest give way",
+		 (int)(MEMORY_ANSWERS_BYTES >> 20));
+}
+
+/* Of a 2xx; the profile that waits for names may have to give way meanwhile. False: it had to, which is told. */
+static bool is_there(struct target *t, struct fetch *f)
+{
+	char sentence[300];
+
+	if (room__arrived(&f->memory->answers, &f->body))
+		return true;
+	say_no_room(sentence);
+	fail(t, SCRAPE_MEMORY, "%s", sentence);
+	return false;
+}
+
+/* 0, or ARRIVAL_UNNAMED, where nothing is decided yet; what went wrong is told. `names` as struct arrival has it. */
+static int take_profile(struct target *t, struct fetch *f, struct names *names)
+{
+	struct arrival a = { .target = t, .content_type = f->content_type, .names = names };
 	struct dcm_error err = DCM_ERROR_INIT;
-	int r = arrival__take(&a, &err);
+	int r;
+
+	if (!is_there(t, f))
+		return 0;
+	a.data = f->body.data;
+	a.n = f->body.n;
+	r = arrival__take(&a, &err);
 
 	if (r == ARRIVAL_UNNAMED)
 		return r;
@@ -304,6 +327,17 @@ static bool ask_index(struct target *t)
 	return true;
 }
 
+/* It is not the target's fault, and no scrape of it failed. */
+static void refuse_by_limit(struct target *t)
+{
+	struct job *j = t->job;
+
+	pthread_mutex_lock(&j->lock);
+	target__set_error(t, j->trouble);
+	t->state.health = DCM_HEALTH_DOWN;
+	pthread_mutex_unlock(&j->lock);
+}
+
 /* On the loop's thread. */
 static void answered(struct loop_item *item)
 {
@@ -336,6 +370,8 @@ static void answered(struct loop_item *item)
 			return;
 	}
 	fetch_free(f);
+	if (t->job->is_over_limit)
+		refuse_by_limit(t);
 }
 
 /* ---- the client's thread ---- */
@@ -365,31 +401,24 @@ static void done(void *ctx, const struct dcm_http_reply *reply)
 	f->duration_ns = reply->duration_ns;
 	snprintf(f->sentence, sizeof(f->sentence), "%s", reply->sentence ? reply->sentence : "");
 	copy_header(f, reply);
-	/* The beginning of what is no 2xx, for its first line. */
-	if (!f->fault && reply->n)
-		take(f, reply->data, reply->n < 256 ? reply->n : 256);
-	if (!room__arrived(&f->memory->answers, &f->body)) {
+	if (!f->fault) {
+		f->n_said = reply->n < sizeof(f->said) ? reply->n : sizeof(f->said);
+		memcpy(f->said, f->n_said ? reply->data : (const uint8_t *)"", f->n_said);
+	}
+	/* Whoever had to give way and then failed otherwise failed so. */
+	if (!room__arrived(&f->memory->answers, &f->body) && (!f->fault || f->fault == -ECANCELED)) {
 		f->fault = -ENOMEM;
-		snprintf(f->sentence,
-			 sizeof(f->sentence), "no room for the answer: all that arrive have %d MiB, and the largest gives way",
-			 (int)(MEMORY_ANSWERS_BYTES >> 20));
+		say_no_room(f->sentence);
 	}
 	loop__post(f->loop, &f->item);
 }
 
 /* ---- turns ---- */
 
-/*
- * A profile of N seconds takes them before its answer begins. A timeout that is longer has them in it, as long as there is
- * time for the answer; Parca adds as much to the interval.
- */
+/* A profile of N seconds takes them before its answer begins. */
 static int64_t deadline_of(const struct target *t)
 {
-	const int64_t least = t->covers_ns ? t->covers_ns + ANSWER_NS : 0;
-
-	if (t->timeout_ns <= t->covers_ns)
-		return t->covers_ns + t->timeout_ns;
-	return t->timeout_ns > least ? t->timeout_ns : least;
+	return t->covers_ns + t->timeout_ns;
 }
 
 /* 0; else what went wrong is told, and the profile that waits is still the caller's. */
@@ -428,6 +457,8 @@ static int ask(struct target *t, const struct asking *what)
 	f->question = what->question;
 	f->profile = what->profile;
 	t->state.fetch = f;
+	if (f->profile)
+		room__waits(&f->memory->answers, &f->profile->body);
 	j->n_calls++;
 	r = j->host->http_start(j->client, &call, &f->call, &err);
 	if (r == 0)
@@ -468,13 +499,6 @@ static void set_timer(struct target *t, int64_t turns)
 	pthread_mutex_unlock(&j->lock);
 	if (loop__set(j->loop, &t->timer, j->host->mono_ns(j->host) + (next - now)) < 0)
 		fail(t, SCRAPE_MEMORY, "out of memory: it is not asked any more until a reload");
-}
-
-/* It is not the target's fault: it is asked in its next turn, if there are fewer by then. */
-static void refuse_by_limit(struct target *t)
-{
-	fail(t, SCRAPE_LIMIT, "%s", t->job->trouble);
-	t->state.n_failures = 0;
 }
 
 static void turn(void *ctx)

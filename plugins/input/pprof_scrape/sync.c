@@ -149,19 +149,90 @@ static int make(struct sync *s, struct labels *found, uint32_t plan)
 	return is_new(s, j->targets.v[row]) ? keep(s, j->targets.v[row]) : 0;
 }
 
+static int make_source(struct sync *s, const struct source *from, bool counts)
+{
+	int r = 0;
+
+	for (size_t k = 0; k < from->found.n && r == 0; k++) {
+		size_t before = s->targets.n;
+
+		for (uint32_t p = 0; p < s->j->n_plans && r == 0; p++)
+			r = make(s, from->found.v[k], p);
+		s->n_found += counts && s->targets.n > before;
+	}
+	return r;
+}
+
+/* Addresses, which are the same text wherever they are found. */
+struct addresses {
+	VEC(struct text *) all;
+	struct hindex index;
+};
+
+static struct text *address_of(const struct labels *found)
+{
+	return found->n ? found->values[0] : NULL;
+}
+
+static uint64_t hash_of(const struct text *address)
+{
+	return hash__mix((uintptr_t)address, 0);
+}
+
+static int add_addresses(struct addresses *to, const struct source *from)
+{
+	int r = vec__reserve(&to->all, from->found.n) ? 0 : -ENOMEM;
+
+	for (size_t k = 0; k < from->found.n && r == 0; k++) {
+		struct text *address = address_of(from->found.v[k]);
+
+		r = hindex__insert(&to->index, hash_of(address), (uint32_t)to->all.n);
+		to->all.v[to->all.n++] = address;
+	}
+	return r;
+}
+
+static bool has_address(const struct addresses *a, const struct text *address)
+{
+	uint32_t row, at = hindex__first(&a->index, hash_of(address), &row);
+
+	while (row != HINDEX_NONE && a->all.v[row] != address)
+		at = hindex__next(&a->index, hash_of(address), at, &row);
+	return row != HINDEX_NONE;
+}
+
+/* What was found before a reload, where nothing of that address has been found since. */
+static int make_adopted(struct sync *s)
+{
+	struct job *j = s->j;
+	struct source rest = { 0 };
+	struct addresses found = { 0 };
+	int r = vec__reserve(&rest.found, j->adopted.found.n) ? 0 : -ENOMEM;
+
+	for (const struct source *from = j->sources.next; from != &j->sources && r == 0; from = from->next)
+		if (from != &j->adopted)
+			r = add_addresses(&found, from);
+	for (size_t k = 0; k < j->adopted.found.n && r == 0; k++)
+		if (!has_address(&found, address_of(j->adopted.found.v[k])))
+			rest.found.v[rest.found.n++] = j->adopted.found.v[k];
+	if (r == 0)
+		r = make_source(s, &rest, false);
+	vec__fini(&rest.found);
+	vec__fini(&found.all);
+	hindex__fini(&found.index);
+	return r;
+}
+
 static int make_all(struct sync *s)
 {
 	struct job *j = s->j;
 	int r = 0;
 
-	for (const struct source *from = j->sources.next; from != &j->sources; from = from->next)
-		for (size_t k = 0; k < from->found.n; k++) {
-			size_t before = s->targets.n;
-
-			for (uint32_t p = 0; p < j->n_plans && r == 0; p++)
-				r = make(s, from->found.v[k], p);
-			s->n_found += s->targets.n > before;
-		}
+	for (const struct source *from = j->sources.next; from != &j->sources && r == 0; from = from->next)
+		if (from != &j->adopted)
+			r = make_source(s, from, true);
+	if (r == 0 && j->adopted.found.n)
+		r = make_adopted(s);
 	return r;
 }
 

@@ -291,15 +291,16 @@ static int check_limits(const struct work *w, struct dcm_error *err)
 	const struct job_options *o = w->from->options;
 
 	if (o->limits.labels && w->n > (uint64_t)o->limits.labels)
-		return error__set(err, -EINVAL, "job %s: %u labels, more than label_limit (%lld)",
-				  o->job_name, w->n, (long long)o->limits.labels);
+		return error__set(err, -EINVAL, "job %s: %.*s: %u labels, more than label_limit (%lld)",
+				  o->job_name, STR_ARG(w->address), w->n, (long long)o->limits.labels);
 	for (uint32_t i = 0; i < w->n; i++) {
 		struct dcm_str name = w->v[i].name;
 
 		if ((o->limits.label_name_bytes && name.n > (uint64_t)o->limits.label_name_bytes) ||
 		    (o->limits.label_value_bytes && w->v[i].value.n > (uint64_t)o->limits.label_value_bytes))
-			return error__set(err, -EINVAL, "job %s: label %.*s is longer than %s allows",
-					  o->job_name, STR_ARG(name),
+			return error__set(err, -EINVAL,
+					  "job %s: %.*s: label %.*s is longer than %s allows",
+					  o->job_name, STR_ARG(w->address), STR_ARG(name),
 					  o->limits.label_name_bytes && name.n > (uint64_t)o->limits.label_name_bytes
 						  ? "label_name_length_limit"
 						  : "label_value_length_limit");
@@ -363,8 +364,9 @@ static int duration_of(const struct work *w, struct dcm_str name, const char *mi
 	units__parse_duration(str__of(DURATION_MAX), &high);
 	if (text.n == 0 || (units__parse_duration(text, ret) == 0 && *ret >= low && *ret <= high))
 		return 0;
-	return error__set(err, -EINVAL, "job %s: %.*s is \"%.*s\"; write a duration from %s to %s",
-			  w->from->options->job_name, STR_ARG(name), STR_ARG(text), min, DURATION_MAX);
+	return error__set(err, -EINVAL, "job %s: %.*s: %.*s is \"%.*s\"; write a duration from %s to %s",
+			  w->from->options->job_name, STR_ARG(get(w, STR("__address__"))),
+			  STR_ARG(name), STR_ARG(text), min, DURATION_MAX);
 }
 
 static int times(const struct work *w, struct dcm_error *err)
