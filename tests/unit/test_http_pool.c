@@ -276,6 +276,14 @@ static void hands_on_in_pieces(void **state)
 	expect(&a, 404);
 	assert_int_equal(a.taken.n, 0);
 	assert_true(answer__has(&a, "status 404"));
+	snprintf(url, sizeof(url), "%s/size?n=100000&code=500", peer__url("http"));
+	ask_with(c, (struct dcm_http_call){ .url = url, .take = answer__take }, &a);
+	expect(&a, 500);
+	assert_int_equal(a.taken.n, 0);
+	assert_int_equal(a.body.n, 16384); /* more than says what it is */
+	ask_with(c, (struct dcm_http_call){ .url = url }, &a);
+	expect(&a, 500);
+	assert_int_equal(a.body.n, 100000);
 	/* Who takes may end it. */
 	answer__fini(&a);
 	snprintf(url, sizeof(url), "%s/slow?n=0&ms=1", peer__url("http"));

@@ -80,10 +80,11 @@ func echo(w http.ResponseWriter, r *http.Request) {
 	fmt.Fprintf(w, "body %s\n", body)
 }
 
-// n bytes.
+// n bytes, with the status code.
 func size(w http.ResponseWriter, r *http.Request) {
 	n := number(r, "n", 0)
 	w.Header().Set("Content-Length", strconv.Itoa(n))
+	w.WriteHeader(number(r, "code", 200))
 	chunk := make([]byte, 32<<10)
 	for i := range chunk {
 		chunk[i] = byte('a' + i%26)
