@@ -41,25 +41,29 @@ done
 # What is added now comes once: as Go counts it from the program's start, and as we make differences of that.
 curl -s "http://$at/allocate?n=300" >/dev/null
 curl -s "http://$at/contend" >/dev/null
-own=memory:alloc_space:bytes:space:bytes:delta its=delta_heap:alloc_space:bytes:space:bytes:delta
-is_all() { [ "$(sum "$1" '^main\.allocate$')" -ge 3072000 ]; }
-wait_for 30 is_all $own && wait_for 30 is_all $its
-sleep 5
-for type in $own $its; do
+for type in memory:alloc_space:bytes:space:bytes:delta delta_heap:alloc_space:bytes:space:bytes:delta; do
+	is_all() { [ "$(sum $type '^main\.allocate$')" -ge 3072000 ]; }
+	wait_for 30 is_all
 	got=$(sum $type '^main\.allocate$')
 	[ "$got" = 3072000 ] && ok "deltas.$type" || not_ok "deltas.$type" "$got, not 3072000; $(ask query types | cut -d ' ' -f 1 | tr '\n' ' ')"
 done
 for profile in mutex block; do
-	own=$(sum "$profile:contentions:count:contentions:count:delta" '^main\.contend')
-	its=$(sum "delta_$profile:contentions:count:contentions:count:delta" '^main\.contend')
-	there=$(go tool pprof -symbolize=none -sample_index=contentions -focus '^main\.contend' -unit count -top "http://$at/debug/pprof/$profile" 2>/dev/null |
-		sed -n 's/^Showing nodes accounting for \([0-9.]*\).*/\1/p')
-	[ "$own" -gt 0 ] && [ "$its" = "$own" ] && [ "$there" = "$own" ] && ok "deltas.${profile}_contentions" ||
+	agree() {
+		own=$(sum "$profile:contentions:count:contentions:count:delta" '^main\.contend')
+		its=$(sum "delta_$profile:contentions:count:contentions:count:delta" '^main\.contend')
+		there=$(go tool pprof -symbolize=none -sample_index=contentions -focus '^main\.contend' -unit count -top "http://$at/debug/pprof/$profile" 2>/dev/null |
+			sed -n 's/^Showing nodes accounting for \([0-9.]*\).*/\1/p')
+		[ "$own" -gt 0 ] && [ "$its" = "$own" ] && [ "$there" = "$own" ]
+	}
+	wait_for 30 agree && ok "deltas.${profile}_contentions" ||
 		not_ok "deltas.${profile}_contentions" "$its told as deltas, $own by difference, $there there"
 done
+# And once: they come with no other scrape.
+sleep 5
+agree && ok deltas.once || not_ok deltas.once "$its told as deltas, $own by difference, $there there"
 # fgprof: time on and off the CPU of each goroutine.
 time=fgprof:time:nanoseconds:wallclock:nanoseconds:delta
-waited=$(sum $time '^main\.waits$')
-[ "$waited" -gt 0 ] && ok deltas.fgprof_waits || not_ok deltas.fgprof_waits "$(ask query types | cut -d ' ' -f 1 | tr '\n' ' ')"
+waited() { [ "$(sum $time '^main\.waits$')" -gt 0 ]; }
+wait_for 20 waited && ok deltas.fgprof_waits || not_ok deltas.fgprof_waits "$(ask query types | cut -d ' ' -f 1 | tr '\n' ' ')"
 daemon_stop
 expect_status deltas.stops 0 "$daemon_status"
