@@ -238,18 +238,16 @@ static bool take_form(struct exchange *x)
 }
 
 /* Whoever refuses from here on, it is said as the address's clients read it. */
-static bool note_route(struct requests *r, struct exchange *x)
+static bool note_route(struct requests *r, struct exchange *x, const struct http_route **ret)
 {
-	const struct http_route *route = http_routes__find(r->routes, x->request.method, x->request.path);
-
-	x->refusal = route ? route->refusal : HTTP_REFUSAL_PROBLEM;
+	*ret = http_routes__find(r->routes, x->request.method, x->request.path);
+	x->refusal = *ret ? (*ret)->refusal : HTTP_REFUSAL_PROBLEM;
 	return true;
 }
 
 /* A call of a method that is a stream; false: there cannot be another one now. */
-static bool begin_talk(struct requests *r, struct exchange *x)
+static bool begin_talk(struct requests *r, struct exchange *x, const struct http_route *route)
 {
-	const struct http_route *route = http_routes__find(r->routes, x->request.method, x->request.path);
 	const bool watches = route && route->streams == HTTP_WATCHES;
 	const uint32_t most = watches ? MAX_WATCHES : MAX_TALKS;
 	uint32_t *place = watches ? &r->n_watches : &r->n_talks;
@@ -287,10 +285,12 @@ static bool read_head(struct exchange *x, struct dcm_str method)
 bool requests__head(struct requests *r, struct exchange *x, const struct access_peer *peer,
 		    struct dcm_str method)
 {
-	if (read_head(x, method) && cut_base(r, x) && note_route(r, x) &&
+	const struct http_route *route = NULL;
+
+	if (read_head(x, method) && cut_base(r, x) && note_route(r, x, &route) &&
 	    !cors__answers(r->o->rules, r->routes, &x->request, &x->response) && take_form(x) &&
-	    access__check(r->o->rules, peer, &x->request, &x->response) && begin_talk(r, x) &&
-	    admit_body(r, x)) {
+	    access__check(r->o->rules, peer, &x->request, &x->response) &&
+	    begin_talk(r, x, route) && admit_body(r, x)) {
 		if (x->talk)
 			stats__counter_add(r->n_handled, 1);
 		return true;
