@@ -20,14 +20,12 @@
 #include "core/base/url.h"
 #include "plugins/input/pprof_scrape/arrival.h"
 
-#define PATIENCE     5 /* failures in a row until turns are left out */
-#define MAX_TURNS    6
-#define MAX_TURNS_NS ((int64_t)600000000000) /* of more than one */
-#define OFF_TURNS    30 /* between looks at a profile that a target does not have */
-#define OFF_TURNS_NS ((int64_t)1800000000000)
-#define ANSWER_NS                                                                                  \
-	((int64_t)3000000000) /* that a profile of some seconds has behind them at least */
-#define UNASKED_NAMES 30      /* profiles between questions for names to a program that says none */
+#define PATIENCE      5 /* failures in a row until turns are left out */
+#define MAX_TURNS     6
+#define MAX_TURNS_NS  ((int64_t)600000000000) /* of more than one */
+#define OFF_TURNS     30 /* between looks at a profile that a target does not have */
+#define OFF_TURNS_NS  ((int64_t)1800000000000)
+#define UNASKED_NAMES 30 /* profiles between questions for names to a program that says none */
 
 enum question {
 	ASK_PROFILE,
@@ -168,22 +166,21 @@ static void succeed(struct target *t, const struct fetch *f, uint64_t n_rows)
 	pthread_mutex_unlock(&t->job->lock);
 }
 
-static void say_no_room(char sentence[static 300])
+static void note_lost(struct fetch *f)
 {
-	snprintf(sentence,
-		 300, "no room for the answer: all that were not read yet have %d MiB, and the largest give way",
+	f->fault = -ENOMEM;
+	snprintf(f->sentence,
+		 sizeof(f->sentence), "no room for the answer: all that were not read yet have %d MiB, and the largest give way",
 		 (int)(MEMORY_ANSWERS_BYTES >> 20));
 }
 
 /* Of a 2xx; the profile that waits for names may have to give way meanwhile. False: it had to, which is told. */
 static bool is_there(struct target *t, struct fetch *f)
 {
-	char sentence[300];
-
 	if (room__arrived(&f->memory->answers, &f->body))
 		return true;
-	say_no_room(sentence);
-	fail(t, SCRAPE_MEMORY, "%s", sentence);
+	note_lost(f);
+	fail_by_fault(t, f);
 	return false;
 }
 
@@ -406,10 +403,8 @@ static void done(void *ctx, const struct dcm_http_reply *reply)
 		memcpy(f->said, f->n_said ? reply->data : (const uint8_t *)"", f->n_said);
 	}
 	/* Whoever had to give way and then failed otherwise failed so. */
-	if (!room__arrived(&f->memory->answers, &f->body) && (!f->fault || f->fault == -ECANCELED)) {
-		f->fault = -ENOMEM;
-		say_no_room(f->sentence);
-	}
+	if (!room__arrived(&f->memory->answers, &f->body) && (!f->fault || f->fault == -ECANCELED))
+		note_lost(f);
 	loop__post(f->loop, &f->item);
 }
 
