@@ -5,9 +5,10 @@
 //	scraped [ADDRESS]
 //
 // Serves net/http/pprof at ADDRESS (127.0.0.1:0), and prints HOST:PORT in a line of its own. main.burnOuter calls
-// main.burnInner all the time, as long as one in two milliseconds, with the label request=/checkout; 50 goroutines wait in main.park; all allocations are
-// in the heap profile. GET /allocate?n=N allocates N blocks of 10,000 bytes in main.allocate and forgets them; GET
-// /contend has two goroutines wait for a lock in main.contend. Standard library only.
+// main.burnInner all the time, as long as one in two milliseconds, with the label request=/checkout; 50 goroutines wait in
+// main.park; all allocations are in the heap profile. GET /allocate?n=N allocates N blocks of 10,000 bytes in main.allocate and forgets them; GET
+// /contend has two goroutines wait for a lock in main.contend. /once/debug/pprof/profile takes one CPU profile, and answers
+// with it ever after. Standard library only.
 package main
 
 import (
@@ -15,6 +16,7 @@ import (
 	"fmt"
 	"net"
 	"net/http"
+	"net/http/httptest"
 	"net/http/pprof"
 	"os"
 	"runtime"
@@ -78,6 +80,23 @@ func contend() {
 	wg.Wait()
 }
 
+// once answers all with the first good answer of `handler`.
+func once(handler http.Handler) http.HandlerFunc {
+	var mu sync.Mutex
+	var first *httptest.ResponseRecorder
+
+	return func(w http.ResponseWriter, r *http.Request) {
+		mu.Lock()
+		defer mu.Unlock()
+		if first == nil || first.Code != http.StatusOK {
+			first = httptest.NewRecorder()
+			handler.ServeHTTP(first, r)
+		}
+		w.WriteHeader(first.Code)
+		w.Write(first.Body.Bytes())
+	}
+}
+
 func main() {
 	// Before anything is allocated that counts.
 	runtime.MemProfileRate = 1
@@ -122,6 +141,8 @@ func main() {
 			http.NotFound(w, r)
 		}
 	})
+	// The same profile whoever asks.
+	http.HandleFunc("/once/debug/pprof/profile", once(http.HandlerFunc(pprof.Profile)))
 	fmt.Println(listener.Addr())
 	fmt.Fprintln(os.Stderr, http.Serve(listener, nil))
 }
