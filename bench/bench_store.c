@@ -47,6 +47,7 @@
 #include "core/base/str.h"
 #include "core/batch/batch.h"
 #include "core/batch/builder.h"
+#include "core/batch/identity.h"
 #include "plugins/storage/answer/answer.h"
 #include "plugins/storage/local/eras.h"
 #include "plugins/storage/local/expire.h"
@@ -705,8 +706,10 @@ static void print_batch(const struct dcm_batch *b, bool labels, struct intern *n
 		const uint32_t series = number_of(&numbers[0], &b->series_hashes[p->series]);
 
 		for (uint64_t row = p->row_off; row < p->row_off + p->n_rows; row++) {
+			const struct dcm_hash stack = identity__stack(b, b->row_stacks[row]);
+
 			printf("%" PRId64 ",%u,%u,%" PRId64, p->time_ns / 1000000, series,
-			       number_of(&numbers[1], &b->stack_hashes[b->row_stacks[row]]),
+			       number_of(&numbers[1], &stack),
 			       b->values[p->value_off + row - p->row_off]);
 			if (labels)
 				print_labels(b, b->row_labels[row]);

@@ -279,14 +279,12 @@ static void put_hashes(struct dcm_builder *b)
 	struct tables *t = &b->t;
 	struct dcm_batch view = { .size = sizeof(view) };
 
-	if (!ROOM(b, &t->location_hashes, t->locations.n) ||
-	    !ROOM(b, &t->stack_hashes, t->stacks.n) || !ROOM(b, &t->series_hashes, t->series.n))
+	if (!ROOM(b, &t->location_hashes, t->locations.n) || !ROOM(b, &t->series_hashes, t->series.n))
 		return;
 	t->location_hashes.n = t->locations.n;
-	t->stack_hashes.n = t->stacks.n;
 	t->series_hashes.n = t->series.n;
 	tables__show(t, &view);
-	if (identity__compute(&view, t->location_hashes.v, t->stack_hashes.v, t->series_hashes.v) < 0)
+	if (identity__compute(&view, t->location_hashes.v, t->series_hashes.v) < 0)
 		builder__fail_nomem(b);
 }
 

@@ -207,8 +207,7 @@ static bool take_stacks(struct excerpt *x, struct tables *to)
 	struct choice *locations = &x->choices[LOCATIONS];
 	uint32_t at = 0;
 
-	if (!MAKE(&to->stacks, c->n) || !MAKE(&to->stack_hashes, c->n) ||
-	    !MAKE(&to->stack_origins, c->n) ||
+	if (!MAKE(&to->stacks, c->n) || !MAKE(&to->stack_origins, c->n) ||
 	    !MAKE(&to->stack_locations, sum_of_lengths(t->stacks.v, c)))
 		return false;
 	for (uint32_t i = 0; i < c->n; i++) {
@@ -218,7 +217,6 @@ static bool take_stacks(struct excerpt *x, struct tables *to)
 			to->stack_locations.v[at++] = choose(locations,
 							     t->stack_locations.v[span.off + k]);
 	}
-	take_hashes(to->stack_hashes.v, t->stack_hashes.v, c);
 	if (c->n)
 		memcpy(to->stack_origins.v, c->chosen, c->n * sizeof(c->chosen[0]));
 	return true;
@@ -395,21 +393,18 @@ static void extend_hashes(struct excerpt *x)
 	struct dcm_builder *b = x->from;
 	struct tables *t = &b->t;
 	const struct identity_from from = { (uint32_t)t->location_hashes.n,
-					    (uint32_t)t->stack_hashes.n, (uint32_t)t->series_hashes.n };
+					    (uint32_t)t->series_hashes.n };
 	struct dcm_batch view;
 
 	if (!ROOM(b, &t->location_hashes, t->locations.n - from.location) ||
-	    !ROOM(b, &t->stack_hashes, t->stacks.n - from.stack) ||
 	    !ROOM(b, &t->series_hashes, t->series.n - from.series))
 		return;
 	builder__view(b, &view);
-	if (identity__extend(x->identity, &view, from, t->location_hashes.v, t->stack_hashes.v,
-			     t->series_hashes.v) < 0) {
+	if (identity__extend(x->identity, &view, from, t->location_hashes.v, t->series_hashes.v) < 0) {
 		builder__fail_nomem(b);
 		return;
 	}
 	t->location_hashes.n = t->locations.n;
-	t->stack_hashes.n = t->stacks.n;
 	t->series_hashes.n = t->series.n;
 }
 

@@ -54,7 +54,7 @@ struct location_bytes {
 
 struct stack_bytes {
 	uint32_t tag, n;
-	struct dcm_hash locations[]; /* [n], leaf first */
+	struct dcm_hash locations[STACK_MAX_DEPTH]; /* [n], leaf first */
 };
 
 struct series_bytes {
@@ -68,7 +68,7 @@ _Static_assert(sizeof(struct mapping_bytes) == 32, "docs/FORMATS.md: mapping");
 _Static_assert(sizeof(struct function_bytes) == 64, "docs/FORMATS.md: function");
 _Static_assert(sizeof(struct line_bytes) == 32, "docs/FORMATS.md: line");
 _Static_assert(sizeof(struct location_bytes) == 56, "docs/FORMATS.md: location");
-_Static_assert(sizeof(struct stack_bytes) == 8, "docs/FORMATS.md: stack");
+_Static_assert(offsetof(struct stack_bytes, locations) == 8, "docs/FORMATS.md: stack");
 
 static struct dcm_hash text_hash(const struct dcm_batch *b, uint32_t string)
 {
@@ -116,12 +116,9 @@ struct identity {
 	VEC(struct dcm_hash) functions;
 	union {
 		struct location_bytes location;
-		struct stack_bytes stack;
-		uint8_t room[sizeof(struct location_bytes) + STACK_MAX_DEPTH * sizeof(struct dcm_hash)];
+		uint8_t room[sizeof(struct location_bytes) + LOCATION_MAX_LINES * sizeof(struct line_bytes)];
 	} bytes;
 };
-_Static_assert(LOCATION_MAX_LINES * sizeof(struct line_bytes) <= STACK_MAX_DEPTH * sizeof(struct dcm_hash),
-	       "the lines of a location have room in the scratch");
 
 struct identity *identity__new(void)
 {
@@ -188,17 +185,20 @@ static struct dcm_hash location_hash(const struct dcm_batch *b, struct identity 
 	return hash__bytes128(bytes, sizeof(*bytes) + bytes->n_lines * sizeof(bytes->lines[0]));
 }
 
-static struct dcm_hash stack_hash(const struct dcm_batch *b, struct identity *s,
-				  const struct dcm_hash *locations, struct dcm_span span)
+struct dcm_hash identity__stack(const struct dcm_batch *b, uint32_t stack)
 {
-	struct stack_bytes *bytes = &s->bytes.stack;
+	const struct dcm_span span = b->stacks[stack];
 	/* A batch of empty stacks alone has no column. */
 	const uint32_t *ids = span.n ? b->stack_locations + span.off : NULL;
+	struct stack_bytes bytes;
 
-	*bytes = (struct stack_bytes){ .tag = TAG_STACK, .n = span.n };
+	assert(span.n <= STACK_MAX_DEPTH);
+	bytes.tag = TAG_STACK;
+	bytes.n = span.n;
 	for (uint32_t i = 0; i < span.n; i++)
-		bytes->locations[i] = locations[ids[i]];
-	return hash__bytes128(bytes, sizeof(*bytes) + span.n * sizeof(bytes->locations[0]));
+		bytes.locations[i] = b->location_hashes[ids[i]];
+	return hash__bytes128(&bytes, offsetof(struct stack_bytes, locations) +
+					      span.n * sizeof(bytes.locations[0]));
 }
 
 struct dcm_hash identity__series(const struct dcm_batch *b, uint32_t series)
@@ -218,24 +218,21 @@ struct dcm_hash identity__series(const struct dcm_batch *b, uint32_t series)
 }
 
 int identity__extend(struct identity *i, const struct dcm_batch *b, struct identity_from from,
-		     struct dcm_hash *locations, struct dcm_hash *stacks, struct dcm_hash *series)
+		     struct dcm_hash *locations, struct dcm_hash *series)
 {
 	if (!hash_new_mappings(i, b) || !hash_new_functions(i, b))
 		return -ENOMEM;
 	for (uint32_t k = from.location; k < b->n_locations; k++)
 		locations[k] = location_hash(b, i, &b->locations[k]);
-	for (uint32_t k = from.stack; k < b->n_stacks; k++)
-		stacks[k] = stack_hash(b, i, locations, b->stacks[k]);
 	for (uint32_t k = from.series; k < b->n_series; k++)
 		series[k] = identity__series(b, k);
 	return 0;
 }
 
-int identity__compute(const struct dcm_batch *b, struct dcm_hash *ret_locations,
-		      struct dcm_hash *ret_stacks, struct dcm_hash *ret_series)
+int identity__compute(const struct dcm_batch *b, struct dcm_hash *ret_locations, struct dcm_hash *ret_series)
 {
 	CLEANUP(identity__freep) struct identity *i = identity__new();
 
-	return i ? identity__extend(i, b, (struct identity_from){ 0 }, ret_locations, ret_stacks, ret_series)
+	return i ? identity__extend(i, b, (struct identity_from){ 0 }, ret_locations, ret_series)
 		 : -ENOMEM;
 }

@@ -26,7 +26,6 @@
 	X(struct dcm_hash, location_hashes)                                                        \
 	X(struct dcm_span, stacks)                                                                 \
 	X(uint32_t, stack_locations)                                                               \
-	X(struct dcm_hash, stack_hashes)                                                           \
 	X(uint32_t, stack_origins)                                                                 \
 	X(struct dcm_span, series)                                                                 \
 	X(struct dcm_pair, pairs)                                                                  \

@@ -28,6 +28,7 @@
 #include "core/base/vec.h"
 #include "core/batch/batch.h"
 #include "core/batch/builder.h"
+#include "core/batch/identity.h"
 #include "core/batch/revalue.h"
 #include "core/broker/rights.h"
 #include "core/config/regex.h"
@@ -646,6 +647,15 @@ static int host_bpf_put(const struct dcm_host *host, int array_of_maps, uint32_t
 	return rights__bpf_put(mine(host)->services->broker, array_of_maps, index, array);
 }
 
+/* ---- batches ---- */
+
+static struct dcm_hash host_stack_hash(const struct dcm_host *host, const struct dcm_batch *batch,
+				       uint32_t stack)
+{
+	(void)host;
+	return identity__stack(batch, stack);
+}
+
 /* ---- mapped files ---- */
 
 static int host_map_file(const struct dcm_host *host, int fd, size_t n, const uint8_t **ret)
@@ -736,6 +746,7 @@ static const struct dcm_host functions = {
 	.sessions_new = host_sessions_new,
 	.metric_of = host_metric_of,
 	.metric_end = host_metric_end,
+	.stack_hash = host_stack_hash,
 };
 
 static bool is_name(const char *s)

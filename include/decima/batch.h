@@ -182,7 +182,6 @@ struct dcm_batch {
 	const struct dcm_hash *location_hashes; /* [n_locations] */
 	const struct dcm_span *stacks;		/* [n_stacks] into stack_locations */
 	const uint32_t *stack_locations;	/* locations, leaf first */
-	const struct dcm_hash *stack_hashes;	/* [n_stacks] */
 	const struct dcm_span *series;		/* [n_series] into pairs */
 	const struct dcm_pair *pairs;
 	const struct dcm_hash *series_hashes; /* [n_series] */
@@ -195,7 +194,7 @@ struct dcm_batch {
 	const int64_t *values;	    /* [n_values] */
 
 	/*
-	 * (1.23) What its stacks are called where they come from, when other batches come from there too: the same origin
+	 * What its stacks are called where they come from, when other batches come from there too: the same origin
 	 * and number are the same stack, with all that its locations say, as long as the process lives. So a store need
 	 * look at each once. origin 0: not known; stack_origins is then NULL.
 	 */

@@ -84,7 +84,7 @@ struct dcm_http_options {
 };
 
 /*
- * (1.24) How requests are signed: AWS's Signature Version 4 (docs.aws.amazon.com: "Authenticating Requests"), which
+ * How requests are signed: AWS's Signature Version 4 (docs.aws.amazon.com: "Authenticating Requests"), which
  * servers of objects other than Amazon's take too. The path of an URL is signed as it stands: there shall be nothing
  * in it but [A-Za-z0-9-._~/] and %XX in capitals.
  */
@@ -146,8 +146,8 @@ struct dcm_http_call {
 	/* Once, after the last take(). Never inside http_start(); *ret_id is set before. */
 	void (*done)(void *ctx, const struct dcm_http_reply *reply);
 	void *ctx;
-	bool grpc; /* (1.19) by HTTP/2, in the clear too; trailers are told with the headers, behind them */
-	/* (1.22) The body in a file, from its begin on, in the place of `body`; borrowed until done(). NULL: none. */
+	bool grpc; /* by HTTP/2, in the clear too; trailers are told with the headers, behind them */
+	/* The body in a file, from its begin on, in the place of `body`; borrowed until done(). NULL: none. */
 	const struct dcm_http_file *file;
 };
 

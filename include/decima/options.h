@@ -53,17 +53,17 @@ struct dcm_union {
 /* Tables that several plugins share. The C type is named beside. */
 enum dcm_shared {
 	DCM_SHARED_RELABEL_RULES, /* struct dcm_list of struct dcm_relabel_rule: Prometheus' relabel_configs */
-	DCM_SHARED_HTTP_CLIENT, /* struct dcm_http_options in place, its keys among the table's own (1.13) */
+	DCM_SHARED_HTTP_CLIENT, /* struct dcm_http_options in place, its keys among the table's own */
 };
 
 enum dcm_option_flag {
 	DCM_OPT_REQUIRED = 1,	 /* an error when absent */
 	DCM_OPT_RESTART = 2,	 /* prepare() refuses a change of it; the host says so by name */
 	DCM_OPT_NO_ENV = 4,	 /* ${NAME} is not replaced in here: it has a meaning of its own */
-	DCM_OPT_ONE_IS_LIST = 8, /* a single value may stand for a list of it alone (1.7) */
-	/* a string of which each instance needs its own, unless `read_only` is set; in no nested table (1.8) */
+	DCM_OPT_ONE_IS_LIST = 8, /* a single value may stand for a list of it alone */
+	/* a string of which each instance needs its own, unless `read_only` is set; in no nested table */
 	DCM_OPT_UNIQUE = 16,
-	/* a string, or strings, with the path of a file: a relative one starts where the configuration file is (1.13) */
+	/* a string, or strings, with the path of a file: a relative one starts where the configuration file is */
 	DCM_OPT_PATH = 32,
 };
 
@@ -98,7 +98,7 @@ struct dcm_table {
 	/* Optional: what single rows cannot say; any thread. A fault is placed at the row that begins it: "tls.key: ..." */
 	int (*check)(const void *config, struct dcm_error *err);
 	/*
-	 * Optional (1.13), ends with NULL: keys that files of other programs have at this place and that
+	 * Optional, ends with NULL: keys that files of other programs have at this place and that
 	 * mean nothing here. They are taken, whatever they hold, with a warning.
 	 */
 	const char *const *ignored;

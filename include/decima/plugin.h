@@ -31,36 +31,7 @@
  *  - Times are nanoseconds since 1970 (real) or of CLOCK_MONOTONIC (mono), as the name says.
  *
  * Log of the interface (append here, raise DCM_ABI_MINOR):
- *   1.0  the first one
- *   1.1  host: http_get()
- *   1.2  host: open_guarded, perf_event, bpf_array, bpf_put; DCM_CAP_RIGHTS
- *   1.3  storage: recognises()
- *   1.4  host: add_stacks()
- *   1.5  budget: gap, gap_ctx; host: map_file, unmap_file, n_lost_pages
- *   1.6  host: regex_new, regex_free; stat: n_removals, n_set_aside, set_aside_bytes
- *   1.7  DCM_OPT_ONE_IS_LIST, DCM_UNNAMED_JIT_MAP_CUT; budget: side, side_ctx
- *   1.8  DCM_OPT_UNIQUE
- *   1.9  DCM_UNNAMED_NOT_ANSWERED
- *   1.10 host: page()
- *   1.11 stat: n_rows_folded, n_rows_refused
- *   1.12 stat: disk_bytes, block_bytes, dictionary_bytes, log_bytes
- *   1.13 DCM_SHARED_HTTP_CLIENT, DCM_OPT_PATH, dcm_table.ignored; host: http_client_new,
- *        http_client_free, http_start, http_cancel,
- *        rules_new, rules_free, rules_run, decode_as, revalued; input: targets()
- *   1.14 host: serve(), reply_put(), reply_header(), reply_problem(); dcm_decode.temporalities, .identity, .measure
- *   1.15 dcm_endpoint.grpc; decode_as "writeraw"
- *   1.16 dcm_decode.found; decode_as "otlp", "otlp.1", "otlp.json"
- *   1.17 dcm_endpoint.descriptors
- *   1.18 DCM_CAP_REMOTE
- *   1.19 dcm_http_call.grpc
- *   1.20 output: pass_over()
- *   1.21 dcm_request.labels; host: labelled()
- *   1.22 dcm_http_call.file; host: debuginfo(), debuginfo_wanted()
- *   1.23 host: session_new, session_free, session_anew, session_encode, sessions_new, sessions_free,
- *        sessions_stat; dcm_decode.sessions, dcm_found.session; dcm_batch.origin, .stack_origins
- *   1.24 host: http_client_sign()
- *   1.25 dcm_decode.name_of, dcm_found.has_mean_sizes; host: metric_of(), metric_end(), DCM_SECONDS
- *   1.26 dcm_endpoint.refusal
+ *   2.0  the first one with host->stack_hash(), where 1.x had the hashes in every batch
  */
 #ifndef DECIMA_PLUGIN_H
 #define DECIMA_PLUGIN_H
@@ -77,8 +48,8 @@ extern "C" {
 #endif
 
 #define DCM_ABI_MAGIC 0x414d4344u /* "DCMA" */
-#define DCM_ABI_MAJOR 1
-#define DCM_ABI_MINOR 26
+#define DCM_ABI_MAJOR 2
+#define DCM_ABI_MINOR 0
 
 /* -------------------------------------------------------------------------------------------------
  * The host
@@ -102,7 +73,7 @@ enum dcm_state {
 enum dcm_metric_kind {
 	DCM_COUNTER,
 	DCM_GAUGE_METRIC,
-	DCM_SECONDS, /* (1.25) a histogram of times: metric_add() notes one, of nanoseconds */
+	DCM_SECONDS, /* a histogram of times: metric_add() notes one, of nanoseconds */
 };
 
 enum dcm_process_event { DCM_PROCESS_SEEN, DCM_PROCESS_EXEC, DCM_PROCESS_EXIT };
@@ -187,7 +158,7 @@ struct dcm_temporality_of {
 	uint32_t temporality; /* enum dcm_temporality */
 };
 
-/* (1.23) What became of the session that a message was of. */
+/* What became of the session that a message was of. */
 enum dcm_session_fate {
 	DCM_SESSION_NONE, /* it was a batch on its own */
 	DCM_SESSION_KEPT, /* the next message of it can be read */
@@ -200,16 +171,16 @@ struct dcm_found {
 	const char *old_version; /* of the format, where it is an old one that was told by the bytes; static; else NULL */
 	uint64_t n_refused;	  /* profiles that were left out */
 	struct dcm_error refusal; /* why the first was */
-	uint32_t session;	  /* (1.23) enum dcm_session_fate */
+	uint32_t session;	  /* enum dcm_session_fate */
 	/*
-	 * (1.25) The label "bytes" is what an object of the stack has in the mean, so that it changes with its values and tells
+	 * The label "bytes" is what an object of the stack has in the mean, so that it changes with its values and tells
 	 * no two rows apart: heap profiles of gperftools and jemalloc.
 	 */
 	bool has_mean_sizes;
 };
 
 /*
- * (1.23) Batches to one receiver in which nothing is said twice, and what a receiver keeps of those that come to it:
+ * Batches to one receiver in which nothing is said twice, and what a receiver keeps of those that come to it:
  * docs/FORMATS.md, format `session`.
  */
 struct dcm_session;
@@ -224,20 +195,20 @@ struct dcm_decode {
 	uint32_t n_labels;
 	int64_t time_ns;    /* start of a profile that does not say its own */
 	uint64_t max_bytes; /* of the bytes, unpacked; 0: 256 MiB */
-	/* (1.14) [n_temporalities]: sample types of which it is known, whatever the bytes say. */
+	/* [n_temporalities]: sample types of which it is known, whatever the bytes say. */
 	const struct dcm_temporality_of *temporalities;
 	uint32_t n_temporalities;
-	uint32_t identity; /* (1.14) enum dcm_identity */
+	uint32_t identity; /* enum dcm_identity */
 	/*
-	 * (1.14) What the numbers of "folded" and "lines" are, as a whole type, which then is the name too; "":
+	 * What the numbers of "folded" and "lines" are, as a whole type, which then is the name too; "":
 	 * samples. Each times `scale` (0: 1) is the value.
 	 */
 	struct dcm_str measure;
 	int64_t scale, period, duration_ns;
-	struct dcm_found *found; /* (1.16) filled in on success; may be NULL */
-	struct dcm_sessions *sessions; /* (1.23) "batch" reads messages of sessions, too; NULL: batches alone */
+	struct dcm_found *found;       /* filled in on success; may be NULL */
+	struct dcm_sessions *sessions; /* "batch" reads messages of sessions, too; NULL: batches alone */
 	/*
-	 * (1.25) "pprof": what the function at an address of the process is called, as in its symbol table, for each address
+	 * "pprof": what the function at an address of the process is called, as in its symbol table, for each address
 	 * without a name; "": nobody knows. On the caller's thread; the text is looked at until the next call. NULL: not asked.
 	 */
 	struct dcm_str (*name_of)(void *ctx, uint64_t address);
@@ -379,7 +350,7 @@ struct dcm_host {
 	int (*encode)(const struct dcm_host *host, const struct dcm_batch *batch, uint32_t profile,
 		      const char *format, uint8_t **ret_data, size_t *ret_n, struct dcm_error *err);
 	/*
-	 * "pprof", "folded", "speedscope", "batch", (1.14) "lines", "push.v1", (1.23) "push.v1.json", (1.15) "writeraw", (1.16) "otlp" and, of
+	 * "pprof", "folded", "speedscope", "batch", "lines", "push.v1", "push.v1.json", "writeraw", "otlp" and, of
 	 * development version 1 for sure, "otlp.1"; bytes from anyone: bounded, checked.
 	 */
 	int (*decode)(const struct dcm_host *host, const char *format, const uint8_t *data,
@@ -392,7 +363,7 @@ struct dcm_host {
 	/* Makes data_dir (mode 0700) when it is not there. */
 	int (*data_dir_make)(const struct dcm_host *host, struct dcm_error *err);
 
-	/* --- clients (1.1) --- */
+	/* --- clients --- */
 	/*
 	 * Asks a server; 0 when it answered, with whatever status. Blocks until the timeout: for
 	 * threads of the plugin's own, and none that stop() waits for longer than that. Proxies of
@@ -401,7 +372,7 @@ struct dcm_host {
 	int (*http_get)(const struct dcm_host *host, const struct dcm_http_request *request,
 			struct dcm_http_answer *ret, struct dcm_error *err);
 
-	/* --- rights (1.2): the process may have given its own up after open(); any thread --- */
+	/* --- rights: the process may have given its own up after open(); any thread --- */
 	/*
 	 * A descriptor of what others may not open, or a negative errno: -ENOEXEC for a file of
 	 * another kind, -ETIMEDOUT when none came within a second. Regular files only, no FIFOs.
@@ -416,7 +387,7 @@ struct dcm_host {
 	int (*bpf_array)(const struct dcm_host *host, uint32_t value_bytes, uint32_t n);
 	int (*bpf_put)(const struct dcm_host *host, int array_of_maps, uint32_t index, int array);
 
-	/* --- building batches of stacks that are known to differ (1.4); as add_stack() --- */
+	/* --- building batches of stacks that are known to differ; as add_stack() --- */
 	/*
 	 * Appends stacks [n], one behind the other in `locations`, of n_locations[i] frames each,
 	 * and returns the first one's id: the others follow. They are neither looked up nor found
@@ -427,7 +398,7 @@ struct dcm_host {
 	uint32_t (*add_stacks)(struct dcm_builder *b, const uint32_t *locations,
 			       const uint32_t *n_locations, uint32_t n);
 
-	/* --- mapped files (1.5); any thread --- */
+	/* --- mapped files; any thread --- */
 	/*
 	 * The first n bytes (n > 0) of a file, read-only, until unmap_file(), also when it has been
 	 * closed. What the disk cannot give, or was cut off the file since, reads as zeroes from
@@ -442,7 +413,7 @@ struct dcm_host {
 	 */
 	uint64_t (*n_lost_pages)(const struct dcm_host *host);
 
-	/* --- matching (1.6) --- */
+	/* --- matching --- */
 	/*
 	 * Compiles a matcher's pattern, for who keeps matchers longer than a call. 0, -EINVAL,
 	 * -EFBIG, -ENOMEM.
@@ -451,7 +422,7 @@ struct dcm_host {
 			 struct dcm_regex **ret_regex, struct dcm_error *err);
 	void (*regex_free)(struct dcm_regex *regex); /* NULL is fine */
 
-	/* --- pages (1.10) --- */
+	/* --- pages --- */
 	/*
 	 * Offers a file at the server's addresses until the instance stops, to everybody who reaches
 	 * them, with or without a token. In start(); what it points to is copied. 0; -EINVAL;
@@ -459,7 +430,7 @@ struct dcm_host {
 	 */
 	int (*page)(const struct dcm_host *host, const struct dcm_page *page, struct dcm_error *err);
 
-	/* --- many calls at once (1.13): http.h --- */
+	/* --- many calls at once: http.h --- */
 	/*
 	 * -EINVAL: the options contradict themselves, or a file of tls_config cannot be used; files of secrets
 	 * are read at calls. The options are copied. To be freed in the instance's stop() at the latest.
@@ -482,7 +453,7 @@ struct dcm_host {
 	/* done() follows soon, with -ECANCELED, unless it came already. Never waits. */
 	void (*http_cancel)(struct dcm_http_client *client, uint64_t id);
 
-	/* --- labels outside a batch (1.13); any thread --- */
+	/* --- labels outside a batch; any thread --- */
 	/* Compiles relabelling rules: struct dcm_relabel_rule [n]. -EINVAL names the rule; -ENOMEM. */
 	int (*rules_new)(const struct dcm_host *host, const struct dcm_relabel_rule *rules,
 			 uint32_t n, struct dcm_rules **ret, struct dcm_error *err);
@@ -495,7 +466,7 @@ struct dcm_host {
 	int (*rules_run)(const struct dcm_rules *rules, const struct dcm_label_text *labels,
 			 uint32_t n, dcm_series_fn each, void *ctx);
 
-	/* --- formats (1.13) --- */
+	/* --- formats --- */
 	/* decode() with what the bytes do not say. */
 	int (*decode_as)(const struct dcm_host *host, const struct dcm_decode *how, const uint8_t *data,
 			 size_t n, struct dcm_batch **ret_batch, struct dcm_error *err);
@@ -508,7 +479,7 @@ struct dcm_host {
 			const struct dcm_revalue *changes, struct dcm_batch **ret_batch,
 			struct dcm_error *err);
 
-	/* --- being asked (1.14): serve.h --- */
+	/* --- being asked: serve.h --- */
 	/*
 	 * Offers an endpoint until the instance is stopped: then requests that are inside may end before the
 	 * deadline, and are cancelled. In start(); what it points to is copied, but `ctx`. 0; -EINVAL; -EEXIST:
@@ -526,7 +497,7 @@ struct dcm_host {
 		__attribute__((format(printf, 3, 4)));
 
 	/*
-	 * (1.21) The batch with these labels [n] on each series, in place of what it has by their names: for what the caller's
+	 * The batch with these labels [n] on each series, in place of what it has by their names: for what the caller's
 	 * token says (dcm_request.labels). It has another id where that changes it, the same for the same batch and labels.
 	 * -E2BIG: a series would have too many; -ENOMEM. The caller unrefs the result. Any thread.
 	 */
@@ -534,7 +505,7 @@ struct dcm_host {
 			const struct dcm_label_text *labels, uint32_t n,
 			struct dcm_batch **ret_batch, struct dcm_error *err);
 
-	/* --- debuginfo (1.22) --- */
+	/* --- debuginfo --- */
 	/*
 	 * What names the addresses of a build id (symbols, lines), reduced, as an ELF file that may be sent: 0 and a
 	 * descriptor that is the caller's, to be read with pread, with its bytes. Blocks, for seconds at times: for threads
@@ -549,7 +520,7 @@ struct dcm_host {
 	 */
 	void (*debuginfo_wanted)(const struct dcm_host *host, bool wanted);
 
-	/* --- sessions with another Decima (1.23) --- */
+	/* --- sessions with another Decima --- */
 	/*
 	 * The sender's side, for one thread at a time. A message (the caller frees it) holds when the receiver has taken
 	 * all before it since session_anew(), after which the next depends on none: whoever does not know whether one was
@@ -571,7 +542,7 @@ struct dcm_host {
 	void (*sessions_stat)(struct dcm_sessions *sessions, uint32_t *ret_n, uint64_t *ret_bytes);
 
 	/*
-	 * (1.24) The client signs its requests to the first host of each call, as AWS has it. Once, before its first call; what
+	 * The client signs its requests to the first host of each call, as AWS has it. Once, before its first call; what
 	 * it is given is copied, and files are read at calls. -EINVAL: something is missing, or the client's options say already
 	 * who asks; -ENOTSUP: this machine's libcurl cannot; -ENOMEM.
 	 */
@@ -579,7 +550,7 @@ struct dcm_host {
 				const struct dcm_http_signature *how, struct dcm_error *err);
 
 	/*
-	 * (1.25) As metric(), with labels of its own [n, at most 7] beside instance. The same name and labels again are the same
+	 * As metric(), with labels of its own [n, at most 7] beside instance. The same name and labels again are the same
 	 * metric with one owner more; metric_end() makes it one less (NULL is fine), and the last takes it out of /metrics: no
 	 * thread may be using it then. It is for what metric_of() gave; the rest ends with the instance. NULL: no label or more
 	 * than 7, a name that is none, comes twice, or is another kind's; 16,384 metrics in all, or 4,096 of one name; no memory.
@@ -588,6 +559,13 @@ struct dcm_host {
 					const char *name, const char *help,
 					const struct dcm_label_text *labels, uint32_t n);
 	void (*metric_end)(const struct dcm_host *host, struct dcm_metric *m);
+
+	/*
+	 * The content hash of a stack of the batch (docs/FORMATS.md), for who keeps stacks by it: worked out each time, from
+	 * location_hashes.
+	 */
+	struct dcm_hash (*stack_hash)(const struct dcm_host *host, const struct dcm_batch *batch,
+				      uint32_t stack);
 };
 
 /* -------------------------------------------------------------------------------------------------
@@ -682,7 +660,7 @@ struct dcm_input_ops {
 	int (*resolve)(void *instance, const struct dcm_process *process, const uint64_t *addresses,
 		       uint32_t n, dcm_symbol_fn each, void *ctx, enum dcm_unnamed *ret_why);
 	/*
-	 * What it collects from (1.13), each target once: for /api/v1/targets. Until `each` returns
+	 * What it collects from, each target once: for /api/v1/targets. Until `each` returns
 	 * other than 0. NULL: this machine, or what its state says. Any thread.
 	 */
 	void (*targets)(void *instance, dcm_target_fn each, void *ctx);
@@ -786,7 +764,7 @@ struct dcm_output_ops {
 	int (*write)(void *instance, struct dcm_batch *batch, int64_t deadline_mono_ns,
 		     struct dcm_error *err);
 	/*
-	 * (1.20) On the same thread, after write() has given up on the batch as often as the configuration allows: was
+	 * On the same thread, after write() has given up on the batch as often as the configuration allows: was
 	 * it for one profile alone? 0 and which: the host counts that one as rejected, and keeps it beside what write()
 	 * has said of it where there is a spool; write() comes again with the same batch, goes on behind the profile,
 	 * and names each at most once. -ENOENT: no, the whole batch goes. NULL: always so.
@@ -804,7 +782,7 @@ enum dcm_cap {
 	 */
 	DCM_CAP_RIGHTS = 2,
 	/*
-	 * (1.18) storage, output: writes go to another machine, which may be away. Batches are kept on disk until
+	 * storage, output: writes go to another machine, which may be away. Batches are kept on disk until
 	 * write() has taken them, unless the configuration says no.
 	 */
 	DCM_CAP_REMOTE = 4,

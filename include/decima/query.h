@@ -48,13 +48,13 @@ struct dcm_budget {
 	_Atomic int cancelled;	      /* set to 1 by the asker: -ECANCELED within 100 ms */
 	_Atomic uint64_t done, total; /* progress, in rows or bytes */
 	/*
-	 * (1.5) Told of everything that is left out of the answer, before the question returns and
+	 * Told of everything that is left out of the answer, before the question returns and
 	 * by one thread at a time. NULL: nobody wants to know.
 	 */
 	dcm_gap_fn gap;
 	void *gap_ctx;
 	/*
-	 * (1.7) A merge that succeeds tells of each selection's profiles that match: how many, the
+	 * A merge that succeeds tells of each selection's profiles that match: how many, the
 	 * sum of their durations, their period when it is one, else 0. One thread at a time.
 	 */
 	void (*side)(void *ctx, uint32_t sel, uint64_t n, int64_t duration_ns, int64_t period);
@@ -129,19 +129,19 @@ struct dcm_store_stat {
 	int64_t first_ms, last_ms; /* 0,0 when empty */
 	struct dcm_str place;	   /* directory or address, for people; "memory" */
 	/*
-	 * (1.6) Removals whose rows, which no question finds any more, still take room, and still
+	 * Removals whose rows, which no question finds any more, still take room, and still
 	 * count above.
 	 */
 	uint32_t n_removals;
-	uint32_t n_set_aside; /* (1.6) files of data that could not be read, kept for people; in no other number */
-	uint64_t set_aside_bytes; /* (1.6) of them */
+	uint32_t n_set_aside; /* files of data that could not be read, kept for people; in no other number */
+	uint64_t set_aside_bytes; /* of them */
 	/*
-	 * (1.11) Since the start, rows of series for which there was no room: those that were stored
+	 * Since the start, rows of series for which there was no room: those that were stored
 	 * without the labels of their series, and those that were not stored.
 	 */
 	uint64_t n_rows_folded, n_rows_refused;
 	/*
-	 * (1.12) Sizes of the store's files, some seconds old; 0: it has none. All; and of them
+	 * Sizes of the store's files, some seconds old; 0: it has none. All; and of them
 	 * those of profiles, of what profiles refer to, and of the log of what is in neither yet,
 	 * with the room that it has taken ahead. What is set aside is a part of all, too.
 	 */

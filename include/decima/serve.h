@@ -33,7 +33,7 @@ struct dcm_request {
 	size_t n_body;
 	struct dcm_budget *budget; /* deadline; cancelled when the client has gone, or the instance is stopped */
 	/*
-	 * (1.21) [n_labels] of the caller's token, which the administrator gave it: who takes profiles puts them on each
+	 * [n_labels] of the caller's token, which the administrator gave it: who takes profiles puts them on each
 	 * series, whatever the sender says (host->labelled()).
 	 */
 	const struct dcm_label_text *labels;
@@ -43,9 +43,9 @@ struct dcm_request {
 /* How a problem is said to the clients of an endpoint; to a call of gRPC it is a status, whatever stands here. */
 enum dcm_refusal {
 	DCM_REFUSAL_PROBLEM, /* application/problem+json, RFC 9457 */
-	/* (1.26) a google.rpc.Status in application/x-protobuf or application/json, as the request is; as above to others */
+	/* a google.rpc.Status in application/x-protobuf or application/json, as the request is; as above to others */
 	DCM_REFUSAL_STATUS,
-	DCM_REFUSAL_CONNECT /* (1.26) Connect's JSON, with the status of HTTP that Connect has for its code */
+	DCM_REFUSAL_CONNECT /* Connect's JSON, with the status of HTTP that Connect has for its code */
 };
 
 struct dcm_reply; /* the host's: reply_put() and its neighbours */
@@ -68,18 +68,18 @@ struct dcm_endpoint {
 	void (*answer)(void *ctx, const struct dcm_request *request, struct dcm_reply *reply);
 	void *ctx;
 	/*
-	 * (1.15) Not 0: a unary method of gRPC too, at POST /PACKAGE.SERVICE/METHOD. Called so, or by gRPC-Web, the body is the
+	 * Not 0: a unary method of gRPC too, at POST /PACKAGE.SERVICE/METHOD. Called so, or by gRPC-Web, the body is the
 	 * message and what is put is the answer's; a problem becomes the status that fits (400 INVALID_ARGUMENT, 404 NOT_FOUND,
 	 * 413 RESOURCE_EXHAUSTED, 503 UNAVAILABLE, ...). The Content-Type tells how it was called.
 	 */
 	uint32_t grpc;
 	/*
-	 * (1.17) For server reflection, of a method of gRPC: a FileDescriptorSet as protoc writes it (--include_imports),
+	 * For server reflection, of a method of gRPC: a FileDescriptorSet as protoc writes it (--include_imports),
 	 * [n_descriptors] bytes that stay where they are; NULL: none, and reflection does not list the service.
 	 */
 	uint32_t n_descriptors;
 	const uint8_t *descriptors;
-	/* (1.26) enum dcm_refusal: what its clients read where a request is refused, by the plugin or before it hears of it */
+	/* enum dcm_refusal: what its clients read where a request is refused, by the plugin or before it hears of it */
 	uint32_t refusal;
 };
 

@@ -12,6 +12,7 @@
 #include "core/base/cleanup.h"
 #include "core/base/str.h"
 #include "core/batch/batch.h"
+#include "core/batch/identity.h"
 #include "core/batch/type.h"
 
 void answers__put_hash(struct buf *out, struct dcm_hash h)
@@ -161,7 +162,7 @@ static void put_rows(struct buf *out, const struct dcm_batch *b, const struct dc
 			const struct dcm_profile *p = &b->profiles[i];
 
 			rows[n] = (struct merged_row){
-				.stack = b->stack_hashes[b->row_stacks[p->row_off + r]], .profile = i
+				.stack = identity__stack(b, b->row_stacks[p->row_off + r]), .profile = i
 			};
 			for (uint32_t k = 0; k < p->n_types && k < 2; k++)
 				rows[n].values[k] = b->values[p->value_off + (uint64_t)r * p->n_types + k];

@@ -20,6 +20,7 @@
 #include <sqlite3.h>
 
 #include "core/base/str.h"
+#include "core/batch/identity.h"
 #include "core/batch/type.h"
 #include "core/config/regex.h"
 
@@ -278,7 +279,7 @@ static void put_profile(struct sql *s, const struct dcm_batch *b, const struct d
 	for (uint32_t i = 0; i < p->n_rows; i++) {
 		struct buf stack = { 0 };
 
-		answers__put_hash(&stack, b->stack_hashes[b->row_stacks[p->row_off + i]]);
+		answers__put_hash(&stack, identity__stack(b, b->row_stacks[p->row_off + i]));
 		sqlite3_bind_int64(st, 1, id);
 		bind_str(st, 2, buf__view(&stack));
 		sqlite3_bind_int64(st, 3, put_set(s, b, b->row_labels[p->row_off + i]));

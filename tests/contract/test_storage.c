@@ -389,10 +389,9 @@ static void test_equal_hashes_confuse_nothing(void **state)
 		struct dcm_batch *batch = make_batch(&r, round, 0);
 		struct arena *arena;
 		struct dcm_batch *lie = batch__overlay(batch, &arena);
-		uint32_t n = batch->n_stacks > batch->n_locations ? batch->n_stacks : batch->n_locations;
-		struct dcm_hash *same = arena__zalloc(arena, n, sizeof(*same));
 
-		lie->stack_hashes = lie->location_hashes = same;
+		lie->location_hashes = arena__zalloc(arena, batch->n_locations,
+						     sizeof(*lie->location_hashes));
 		batch__account(lie);
 		write_one(&p->storage, lie);
 		sql__write(p->sql, batch);

@@ -10,6 +10,7 @@
 #include <string.h>
 
 #include "core/base/str.h"
+#include "core/batch/identity.h"
 #include "tests/unit/batch_judge.h"
 
 static char found[256];
@@ -181,4 +182,12 @@ const char *batch_judge__fault(const struct dcm_batch *b, bool overlay)
 	if (!text && !overlay)
 		text = judge_uniqueness(b);
 	return text;
+}
+
+bool batch_judge__same_stack(const struct dcm_batch *a, uint32_t of_a, const struct dcm_batch *b,
+			     uint32_t of_b)
+{
+	const struct dcm_hash x = identity__stack(a, of_a), y = identity__stack(b, of_b);
+
+	return x.lo == y.lo && x.hi == y.hi;
 }

@@ -759,8 +759,7 @@ tests_unit_test_varints_LDADD = $(CODEC_LA) $(UNIT_LIBS)
 
 unit_tests += tests/unit/test_pprof
 tests_unit_test_pprof_SOURCES = tests/unit/test_pprof.c $(FAILMALLOC) tests/unit/pb_text.h \
-	tests/unit/pprof_lossy.c tests/unit/pprof_lossy.h \
-	tests/unit/random_batch.c tests/unit/random_batch.h
+	tests/unit/pprof_lossy.c tests/unit/pprof_lossy.h $(RANDOM_BATCH)
 tests_unit_test_pprof_LDFLAGS = $(AM_LDFLAGS) $(LDFLAGS_FAILMALLOC)
 tests_unit_test_pprof_LDADD = $(CODEC_LA) $(UNIT_LIBS)
 

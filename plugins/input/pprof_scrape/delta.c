@@ -15,6 +15,8 @@
 #include "core/base/hash.h"
 #include "core/base/mem.h"
 
+#define FACTOR 0x9fb21c651e98df25u /* odd, and else of no meaning */
+
 void delta__fini(struct delta *d)
 {
 	free(d->slots);
@@ -89,6 +91,26 @@ static uint64_t hash_label_set(const struct dcm_batch *b, uint32_t set)
 	return h;
 }
 
+/*
+ * The low halves of the locations' hashes say enough: two of a target's that share one are not met. They are numbers of
+ * chance already, so a polynomial of them is, in the odd and the even places by itself: a processor works at both at once.
+ */
+static uint64_t hash_stack(const struct dcm_batch *b, uint32_t stack)
+{
+	const struct dcm_span span = b->stacks[stack];
+	const uint32_t *ids = b->stack_locations + span.off;
+	uint64_t even = span.n, odd = 0;
+	uint32_t i = 0;
+
+	for (; i + 1 < span.n; i += 2) {
+		even = even * FACTOR + b->location_hashes[ids[i]].lo;
+		odd = odd * FACTOR + b->location_hashes[ids[i + 1]].lo;
+	}
+	if (i < span.n)
+		even = even * FACTOR + b->location_hashes[ids[i]].lo;
+	return hash__mix(even, odd);
+}
+
 /* Of each row; label sets are hashed once each. NULL: out of memory. */
 static uint64_t *hash_rows(const struct delta_scrape *from, const struct dcm_profile *p)
 {
@@ -104,8 +126,8 @@ static uint64_t *hash_rows(const struct delta_scrape *from, const struct dcm_pro
 	for (uint32_t i = 0; i < b->n_label_sets && !from->by_stack; i++)
 		sets[i] = hash_label_set(b, i);
 	for (uint32_t r = 0; r < p->n_rows; r++) {
-		const struct dcm_hash *stack = &b->stack_hashes[b->row_stacks[p->row_off + r]];
-		uint64_t h = stack->lo ^ hash__mix(stack->hi, sets[b->row_labels[p->row_off + r]]);
+		const uint64_t h = hash__mix(hash_stack(b, b->row_stacks[p->row_off + r]),
+					     sets[b->row_labels[p->row_off + r]]);
 
 		rows[r] = h ? h : 1;
 	}

@@ -7,7 +7,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define FIRST_BYTES ((size_t)16384)
+/* Room at first. Nobody else gives way for what is only expected, beyond the little that it has to be for all. */
+#define FIRST_BYTES	((size_t)16384)
+#define FIRST_BYTES_MAX ((size_t)262144)
 
 void room__init(struct room *r, uint64_t max_bytes)
 {
@@ -99,9 +101,19 @@ static bool grow(struct room *r, struct room_piece *p, size_t cap)
 	return true;
 }
 
+/* What came before is a good guess: and a little more than that, so that it need not grow by a half for as little. */
+static size_t first_bytes(const struct room_piece *p)
+{
+	const size_t first = p->expected + p->expected / 16;
+
+	return first < FIRST_BYTES	 ? FIRST_BYTES
+	       : first > FIRST_BYTES_MAX ? FIRST_BYTES_MAX
+					 : first;
+}
+
 static bool append(struct room *r, struct room_piece *p, const void *data, size_t n)
 {
-	size_t cap = p->cap ? p->cap : FIRST_BYTES;
+	size_t cap = p->cap ? p->cap : first_bytes(p);
 
 	/* By halves, so that what arrives is not far from what it takes. */
 	while (cap - p->n < n)

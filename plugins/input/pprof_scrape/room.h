@@ -25,6 +25,7 @@ struct room_piece {
 	struct room_piece *next, **link; /* among those that may have to give way; link is NULL: it stays */
 	uint8_t *data;			 /* [n], room for cap */
 	size_t n, cap;
+	size_t expected; /* what it will have, to the best of anyone's knowledge; 0: nobody knows */
 	bool has_lost; /* it gave way, or there was no memory: nothing of it is left, nor taken any more */
 };
 

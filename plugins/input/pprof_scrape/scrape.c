@@ -451,6 +451,7 @@ static int ask(struct target *t, const struct asking *what)
 	f->target = t;
 	f->question = what->question;
 	f->profile = what->profile;
+	f->body.expected = what->question == ASK_PROFILE ? t->state.bytes : 0;
 	t->state.fetch = f;
 	if (f->profile)
 		room__waits(&f->memory->answers, &f->profile->body);

@@ -12,6 +12,9 @@
 #include "core/base/cleanup.h"
 #include "core/base/mem.h"
 
+/* So small a part of the retention more is what the oldest may stay. */
+enum { LONGER_PART = 64 };
+
 uint64_t expire__bytes(const struct store *s)
 {
 	const struct dict *d = s->streams.dict;
@@ -159,6 +162,7 @@ static void switch_over(struct store *s, struct rebuild *rb)
 	rb->streams.n_profiles = s->streams.n_profiles;
 	rb->streams.n_rows = s->streams.n_rows;
 	rb->streams.newest_ms = s->streams.newest_ms;
+	rb->streams.oldest_ms = s->streams.oldest_ms;
 	struct streams old = s->streams;
 	s->streams = rb->streams;
 	rb->streams = old;
@@ -293,14 +297,24 @@ void expire__to_bytes(struct store *s, uint64_t max_bytes, struct store_news *ne
 	}
 }
 
+/* A part of the retention at once, because each time all streams are looked at. */
+static void expire_old(struct store *s, int64_t now_ms, struct store_news *news)
+{
+	const int64_t from = s->streams.newest_ms < now_ms ? s->streams.newest_ms : now_ms;
+	const int64_t longer = s->limits.retention_ms / LONGER_PART;
+	int64_t cutoff, late;
+
+	if (s->limits.retention_ms <= 0 || s->streams.n_profiles == 0 ||
+	    __builtin_sub_overflow(from, s->limits.retention_ms, &cutoff) ||
+	    __builtin_sub_overflow(cutoff, longer, &late))
+		return;
+	if (s->streams.oldest_ms < late)
+		expire__before(s, cutoff, news);
+}
+
 void expire__tend(struct store *s, int64_t now_ms, struct store_news *news)
 {
-	int64_t from = s->streams.newest_ms < now_ms ? s->streams.newest_ms : now_ms;
-	int64_t cutoff;
-
-	if (s->limits.retention_ms > 0 && s->streams.n_profiles > 0 &&
-	    !__builtin_sub_overflow(from, s->limits.retention_ms, &cutoff))
-		expire__before(s, cutoff, news);
+	expire_old(s, now_ms, news);
 	if (s->limits.max_bytes)
 		expire__to_bytes(s, s->limits.max_bytes, news);
 }

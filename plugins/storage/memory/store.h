@@ -8,7 +8,7 @@
  *
  * Bytes: of profiles exactly as allocated, and of the dictionary. Profiles older than the retention
  * (measured from the newest profile, or from now when that is earlier, so that old data that was
- * loaded stays) are removed; beyond max_bytes the oldest go, and these are counted as lost. When
+ * loaded stays) are removed, some at a time, so that the oldest stay up to a 64th part longer; beyond max_bytes the oldest go, and these are counted as lost. When
  * half of the dictionary's stacks are dead it is rebuilt.
  */
 #ifndef DECIMA_STORAGE_MEMORY_STORE_H

@@ -12,7 +12,7 @@
 
 void streams__init(struct streams *s, struct dict *dict)
 {
-	*s = (struct streams){ .dict = dict, .newest_ms = INT64_MIN };
+	*s = (struct streams){ .dict = dict, .newest_ms = INT64_MIN, .oldest_ms = INT64_MAX };
 }
 
 void streams__fini(struct streams *s)
@@ -193,6 +193,8 @@ static void count_in(struct streams *s, const struct profile *p)
 	s->n_rows += p->n_rows;
 	if (p->time_ms > s->newest_ms)
 		s->newest_ms = p->time_ms;
+	if (p->time_ms < s->oldest_ms)
+		s->oldest_ms = p->time_ms;
 }
 
 static void count_out(struct streams *s, const struct profile *p)
@@ -266,6 +268,10 @@ uint64_t streams__remove_before(struct streams *s, int64_t time_ms)
 {
 	uint64_t before = s->n_profiles;
 
+	/* There may be many thousand streams, and this is asked with each batch that comes. */
+	if (time_ms <= s->oldest_ms)
+		return 0;
+	s->oldest_ms = INT64_MAX;
 	for (size_t i = 0; i < s->n; i++) {
 		struct stream *st = &s->v[i];
 		size_t n = 0;
@@ -279,6 +285,8 @@ uint64_t streams__remove_before(struct streams *s, int64_t time_ms)
 			memmove(st->profiles.v, st->profiles.v + n,
 				st->profiles.n * sizeof(st->profiles.v[0]));
 		}
+		if (st->profiles.n > 0 && st->profiles.v[0]->time_ms < s->oldest_ms)
+			s->oldest_ms = st->profiles.v[0]->time_ms;
 	}
 	return before - s->n_profiles;
 }

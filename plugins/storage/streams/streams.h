@@ -45,6 +45,7 @@ struct streams {
 	/* What is held, and the bytes of profiles that went; who watches these resets them. */
 	uint64_t profile_bytes, n_profiles, n_rows, freed_bytes;
 	int64_t newest_ms; /* INT64_MIN: there was never a profile */
+	int64_t oldest_ms; /* none starts before it; INT64_MAX: there is none */
 };
 
 /* Without streams; takes over the reference. */
