@@ -54,7 +54,10 @@ docs/decima.1: decima$(EXEEXT)
 	$(AM_V_GEN)$(MKDIR_P) $(@D) && ./decima$(EXEEXT) generate man >$@.tmp && mv $@.tmp $@
 docs/decima-plugin-check.1: decima-plugin-check$(EXEEXT)
 	$(AM_V_GEN)$(MKDIR_P) $(@D) && ./decima-plugin-check$(EXEEXT) --man >$@.tmp && mv $@.tmp $@
+# Of the plugins that are installed: beside them may stand a test's, of this build or one before.
 docs/decima.yaml.5: decima$(EXEEXT) $(pkglib_LTLIBRARIES)
-	$(AM_V_GEN)$(MKDIR_P) $(@D) && ./decima$(EXEEXT) generate man5 --plugin-path $(abs_builddir)/plugins/.libs \
-		>$@.tmp && mv $@.tmp $@
+	$(AM_V_GEN)rm -rf $(@D)/plugins && $(MKDIR_P) $(@D)/plugins && \
+	for la in $(pkglib_LTLIBRARIES:.la=.so); do cp plugins/.libs/$${la##*/} $(@D)/plugins/ || exit 1; done && \
+	./decima$(EXEEXT) generate man5 --plugin-path $(abs_builddir)/$(@D)/plugins >$@.tmp && \
+	rm -rf $(@D)/plugins && mv $@.tmp $@
 endif
