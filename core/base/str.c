@@ -32,6 +32,14 @@ bool str__ends(struct dcm_str s, struct dcm_str suffix)
 	       (suffix.n == 0 || memcmp(s.p + (s.n - suffix.n), suffix.p, suffix.n) == 0);
 }
 
+struct dcm_str str__media_type(struct dcm_str content_type)
+{
+	for (uint32_t i = 0; i < content_type.n; i++)
+		if (memchr("; \t", content_type.p[i], 3))
+			content_type.n = i;
+	return content_type;
+}
+
 static unsigned min_of(unsigned a, unsigned b)
 {
 	return a < b ? a : b;

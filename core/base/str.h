@@ -30,6 +30,9 @@ int str__cmp(struct dcm_str a, struct dcm_str b);
 bool str__starts(struct dcm_str s, struct dcm_str prefix);
 bool str__ends(struct dcm_str s, struct dcm_str suffix);
 
+/* A media type without its parameters: "text/plain" of "text/plain; charset=utf-8" (RFC 9110, 8.3.1). */
+struct dcm_str str__media_type(struct dcm_str content_type);
+
 /*
  * Optimal string alignment distance (edits and neighbour swaps), for "did you mean". What is above
  * `limit` is not told apart: it yields limit + 1, and so do texts of more than 128 bytes.

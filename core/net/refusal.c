@@ -11,14 +11,10 @@
 #include "core/base/str.h"
 #include "core/net/grpc.h"
 
-/* Without parameters: "application/json; charset=utf-8" */
 static bool is_of_type(const struct http_request *req, const char *type)
 {
-	struct dcm_str is = http_request__header(req, "content-type");
+	const struct dcm_str is = str__media_type(http_request__header(req, "content-type"));
 
-	for (uint32_t i = 0; i < is.n; i++)
-		if (is.p[i] == ';' || is.p[i] == ' ')
-			is.n = i;
 	return is.n == str__of(type).n && strncasecmp(is.p, type, is.n) == 0;
 }
 

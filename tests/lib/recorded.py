@@ -2,6 +2,8 @@
 """tests/lib/recorded.py - what a real server of HTTP answered, recorded, and answered again
 
     recorded.py record UPSTREAM FILE   a proxy before http(s)://HOST:PORT or unix:/SOCKET that writes FILE when it ends
+    recorded.py record UPSTREAM FILE NAME=VALUE.. NAME+SECONDS..   the same: who asks with such a parameter is answered as if he
+                                       had asked for that value, and the first time of each path so much later
     recorded.py replay FILE            a server that answers as the file says
     recorded.py replay FILE PEM TOKEN  the same over TLS, with certificate and key of a file, for who says the token
     recorded.py replay FILE PEM TOKEN CA   for who shows a certificate by that authority besides; no TOKEN: ""
@@ -27,6 +29,7 @@ import socketserver
 import ssl
 import sys
 import threading
+import time
 import urllib.parse
 
 KEPT = ("content-type", "x-consul-index", "x-consul-effective-consistency")
@@ -95,10 +98,21 @@ class Recorder(Handler):
                 with self.server.lock:
                     self.server.exchanges.remove(entry)
 
+    def linger(self):
+        """As long as is wanted, before the first question of a path with such a parameter."""
+        rest, _, query = self.path.partition("?")
+        for name, seconds in self.server.late.items():
+            with self.server.lock:
+                is_first = (rest, name) not in self.server.lingered and name + "=" in query
+                self.server.lingered |= {(rest, name)} if is_first else set()
+            if is_first:
+                time.sleep(seconds)
+
     def relay(self, entry):
         c = upstream(self.server.upstream)
         skip = ("host", "connection", "accept-encoding")
-        c.request("GET", "/" + self.path.split("/", 2)[2],
+        self.linger()
+        c.request("GET", altered("/" + self.path.split("/", 2)[2], self.server.asked),
                   headers={k: v for k, v in self.headers.items() if k.lower() not in skip})
         r = c.getresponse()
         entry["headers"] = {k.lower(): v for k, v in r.getheaders() if k.lower() in KEPT}
@@ -118,6 +132,15 @@ class Recorder(Handler):
             pass
         entry["ended"] = True
         self.piece(b"")
+
+
+def altered(path, asked):
+    """The path, with those of its parameters in place of which others are asked for."""
+    def one(part):
+        name, equals, _ = part.partition("=")
+        return name + equals + asked.get(name, part[len(name + equals):])
+    rest, mark, query = path.partition("?")
+    return rest + mark + "&".join(map(one, query.split("&"))) if mark else path
 
 
 def without_index(path):
@@ -265,8 +288,11 @@ def main():
         s = Server(("127.0.0.1", 0), {"record": Recorder, "replay": Replayer, "begun": Beginning}[what])
     s.lock = threading.Lock()
     if what == "record":
-        s.upstream, file = rest
+        s.upstream, file, *others = rest
         s.exchanges = []
+        s.asked = dict(o.split("=") for o in others if "=" in o)
+        s.late = {name: int(seconds) for name, seconds in (o.split("+") for o in others if "+" in o)}
+        s.lingered = set()
     else:
         s.turns = {}
         s.token = rest[2] if len(rest) > 1 else ""

@@ -43,6 +43,16 @@ static void test_basics(void **state)
 	assert_false(str__ends(STR("abx"), STR("ab")));
 }
 
+static void test_media_type(void **state)
+{
+	(void)state;
+	assert_true(str__eq(str__media_type(STR("text/plain")), STR("text/plain")));
+	assert_true(str__eq(str__media_type(STR("text/plain; charset=utf-8")), STR("text/plain")));
+	assert_true(str__eq(str__media_type(STR("text/plain ;charset=utf-8")), STR("text/plain")));
+	assert_true(str__eq(str__media_type(STR("text/plain\t; a=b")), STR("text/plain")));
+	assert_true(str__eq(str__media_type(STR("")), STR("")));
+}
+
 static int sign(int v)
 {
 	return (v > 0) - (v < 0);
@@ -248,9 +258,13 @@ static void test_clean(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_basics),	    cmocka_unit_test(test_cmp),
-		cmocka_unit_test(test_distance),    cmocka_unit_test(test_utf8_code_points),
-		cmocka_unit_test(test_utf8_random), cmocka_unit_test(test_cut),
+		cmocka_unit_test(test_basics),
+		cmocka_unit_test(test_media_type),
+		cmocka_unit_test(test_cmp),
+		cmocka_unit_test(test_distance),
+		cmocka_unit_test(test_utf8_code_points),
+		cmocka_unit_test(test_utf8_random),
+		cmocka_unit_test(test_cut),
 		cmocka_unit_test(test_clean),
 	};
 

@@ -84,12 +84,7 @@ struct dcm_str desk__field(const struct dcm_field *fields, uint32_t n, const cha
 
 struct dcm_str desk__media_type(const struct dcm_request *q)
 {
-	struct dcm_str type = desk__field(q->headers, q->n_headers, "content-type");
-
-	for (uint32_t i = 0; i < type.n; i++)
-		if (type.p[i] == ';' || type.p[i] == ' ')
-			type.n = i;
-	return type;
+	return str__media_type(desk__field(q->headers, q->n_headers, "content-type"));
 }
 
 void desk__refuse(struct desk *d, struct desk_verdict *v, int status, const char *fmt, ...)

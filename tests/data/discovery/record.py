@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """tests/data/discovery/record.py - records what a real server tells our discovery, and what Prometheus' found there
 
-    record.py NAME UPSTREAM DECIMA PLUGINS DISCOVERED [COMMAND]
+    record.py NAME UPSTREAM DECIMA PLUGINS DISCOVERED [PARAMETER..] [COMMAND..]
 
-Reads NAME.jobs.json, {JOB: {"..._sd_configs": [..]}}, in which @SERVER@ stands for the server; writes NAME.record.json
+PARAMETER, NAME=VALUE or NAME+SECONDS, is as recorded.py has it. Reads NAME.jobs.json, {JOB: {"..._sd_configs": [..]}}, in which @SERVER@ stands for the server; writes NAME.record.json
 (tests/lib/recorded.py) and NAME.want.json, {JOB: [labels]}. While the record runs, and our discovery has had a few
 seconds, COMMAND (of a shell) changes what the server has. DISCOVERED is tests/programs/discovered, built. Of Kubernetes,
 what Prometheus finds in the record as it began, with what COMMAND removed, becomes NAME_begun.want.json:
@@ -12,6 +12,7 @@ what Prometheus finds in the record as it began, with what COMMAND removed, beco
 """
 import json
 import os
+import re
 import subprocess
 import sys
 import tempfile
@@ -45,7 +46,8 @@ if sys.argv[1] == "begun":
 name, upstream, decima, plugins, discovered = sys.argv[1:6]
 jobs = open("%s/%s.jobs.json" % (here, name)).read()
 record = "%s/%s.record.json" % (here, name)
-proxy = subprocess.Popen(serve + ["record", upstream, record], stdout=subprocess.PIPE, text=True)
+parameters = [a for a in sys.argv[6:] if re.fullmatch(r"[a-zA-Z]+[=+]\d+", a)]
+proxy = subprocess.Popen(serve + ["record", upstream, record] + parameters, stdout=subprocess.PIPE, text=True)
 address = "http://" + proxy.stdout.readline().strip()
 with tempfile.TemporaryDirectory() as d:
     nowhere = [{"target_label": "__address__", "replacement": "127.0.0.1:9"}]
@@ -54,7 +56,7 @@ with tempfile.TemporaryDirectory() as d:
     open(d + "/ours.yml", "w").write(text.replace("@SERVER@", address).replace("@HOSTPORT@", address[7:]))
     p = subprocess.Popen([decima, "run", "-c", d + "/ours.yml", "--listen", "unix:" + d + "/sock", "--data", d + "/data", "--plugin-path", plugins])
     time.sleep(8)
-    for command in sys.argv[6:]:
+    for command in sys.argv[6 + len(parameters):]:
         subprocess.run(command, shell=True, check=True)
         time.sleep(20)
     proxy.terminate()
