@@ -114,10 +114,17 @@ static void add_cell(struct table *t, struct dcm_str text)
 		t->out->error = -ENOMEM;
 }
 
+/* For people; "" of who was not asked yet. */
+static struct dcm_str measured(const struct dcm_target *e, double v, struct dcm_str unit,
+			       char buf[static 48])
+{
+	return str__of(e->last_real_ns ? units__format_value(v, unit, buf) : "");
+}
+
 static void as_text(void *ctx, const char *input, const struct dcm_target *e)
 {
 	struct table *t = ctx;
-	char when[32], took[48], size[32];
+	char when[32], took[48], size[48];
 
 	(void)input;
 	if (e->health == DCM_HEALTH_DROPPED) {
@@ -128,8 +135,8 @@ static void as_text(void *ctx, const char *input, const struct dcm_target *e)
 	add_cell(t, e->profile);
 	add_cell(t, str__of(health_of(e)));
 	add_cell(t, str__of(e->last_real_ns ? units__format_time(e->last_real_ns, when) : "never"));
-	add_cell(t, str__of(e->last_real_ns ? units__format_duration(e->duration_ns, took) : ""));
-	add_cell(t, str__of(e->last_real_ns ? units__format_size((int64_t)e->bytes, size) : ""));
+	add_cell(t, measured(e, (double)e->duration_ns, STR("nanoseconds"), took));
+	add_cell(t, measured(e, (double)e->bytes, STR("bytes"), size));
 	add_cell(t, e->url);
 	add_cell(t, e->error);
 	t->n++;
