@@ -82,8 +82,8 @@ refused() {
 		echo "not ok refuses_$1: status $status, $(head -n 1 "$dir/out")"
 	fi
 }
-refused newer 'version 1\.[0-9]+ of the plugin interface, and this decima has'
-refused major 'version 2\.[0-9]+ of the plugin interface'
+refused newer 'version [0-9]+\.[0-9]+ of the plugin interface, and this decima has'
+refused major 'version [0-9]+\.[0-9]+ of the plugin interface'
 refused magic 'magic number'
 refused table 'table of options is wrong'
 refused default 'table of options is wrong'
