@@ -222,6 +222,8 @@ data=$top_srcdir/tests/data/discovery
 replay kubernetes
 # With what its record has removed in the end: a pod of a CronJob, a service elsewhere.
 finds_again kubernetes_begun kubernetes begun
+# A list in pages of which the second was not known any more, watches that ended, and one that was refused as too old.
+replay kubernetes_pages
 replay consul
 replay docker
 
