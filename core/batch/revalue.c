@@ -2,8 +2,7 @@
 /*
  * core/batch/revalue.c - a batch with other values: what was counted since the last time, fewer types
  *
- * Columns of rows, values, types and profiles are new and in the overlay's arena, as large as the
- * parent's at most; everything that rows refer to is the parent's.
+ * Columns of rows, values, types and profiles are new and in the overlay's arena; everything that rows refer to is the parent's.
  */
 #include "core/batch/revalue.h"
 
@@ -19,18 +18,20 @@ struct columns {
 	struct dcm_type *types;
 	uint32_t *stacks, *labels;
 	int64_t *values;
-	uint32_t n_types;
+	uint32_t n_profiles, n_types;
 	uint64_t n_rows, n_values;
 };
 
-static int check(const struct dcm_profile *p, uint32_t i, const struct dcm_revalue *c,
-		 struct dcm_error *err)
+static int check(const struct dcm_batch *b, const struct dcm_revalue *c, struct dcm_error *err)
 {
-	uint32_t n = (uint32_t)__builtin_popcount(c->columns);
+	const uint32_t i = c->profile, n = (uint32_t)__builtin_popcount(c->columns);
 
-	if (n == 0 || (uint64_t)c->columns >> p->n_types)
+	if (i >= b->n_profiles)
+		return error__set(err, -EINVAL, "revalued: there are %u profiles, and no number %u",
+				  b->n_profiles, i);
+	if (n == 0 || (uint64_t)c->columns >> b->profiles[i].n_types)
 		return error__set(err, -EINVAL, "revalued: profile %u has %u types, and none or others were to stay",
-				  i, p->n_types);
+				  i, b->profiles[i].n_types);
 	for (uint32_t k = 0; k < n; k++)
 		if (c->temporality[k] > DCM_CUMULATIVE)
 			return error__set(err, -EINVAL, "revalued: profile %u: temporality %u is unknown",
@@ -40,16 +41,21 @@ static int check(const struct dcm_profile *p, uint32_t i, const struct dcm_reval
 	return 0;
 }
 
-static int allocate(struct arena *a, const struct dcm_batch *b, struct columns *ret)
+static int allocate(struct arena *a, const struct dcm_batch *b, const struct dcm_revalue *changes,
+		    uint32_t n, struct columns *ret)
 {
-	uint64_t n_rows = batch__n_rows(b), n_values = 0;
+	uint64_t n_rows = 0, n_values = 0;
 	uint32_t n_types = 0;
 
-	for (uint32_t i = 0; i < b->n_profiles; i++) {
-		n_types += b->profiles[i].n_types;
-		n_values += (uint64_t)b->profiles[i].n_rows * b->profiles[i].n_types;
+	for (uint32_t i = 0; i < n; i++) {
+		const uint32_t kept = (uint32_t)__builtin_popcount(changes[i].columns);
+		const uint64_t rows = b->profiles[changes[i].profile].n_rows;
+
+		n_types += kept;
+		n_rows += rows;
+		n_values += rows * kept;
 	}
-	ret->profiles = arena__zalloc(a, b->n_profiles, sizeof(*ret->profiles));
+	ret->profiles = arena__zalloc(a, n, sizeof(*ret->profiles));
 	ret->types = arena__zalloc(a, n_types, sizeof(*ret->types));
 	ret->stacks = arena__zalloc(a, n_rows, sizeof(*ret->stacks));
 	ret->labels = arena__zalloc(a, n_rows, sizeof(*ret->labels));
@@ -65,11 +71,10 @@ static bool is_nothing(const int64_t *values, uint32_t n)
 	return true;
 }
 
-static void add_profile(const struct dcm_batch *b, uint32_t i, const struct dcm_revalue *c,
-			struct columns *to)
+static void add_profile(const struct dcm_batch *b, const struct dcm_revalue *c, struct columns *to)
 {
-	const struct dcm_profile *from = &b->profiles[i];
-	struct dcm_profile *p = &to->profiles[i];
+	const struct dcm_profile *from = &b->profiles[c->profile];
+	struct dcm_profile *p = &to->profiles[to->n_profiles++];
 	const int64_t *values = c->values;
 
 	*p = *from;
@@ -96,29 +101,30 @@ static void add_profile(const struct dcm_batch *b, uint32_t i, const struct dcm_
 	p->n_rows = (uint32_t)(to->n_rows - p->row_off);
 }
 
-int batch__revalued(struct dcm_batch *batch, const struct dcm_revalue *changes,
+int batch__revalued(struct dcm_batch *batch, const struct dcm_revalue *changes, uint32_t n,
 		    struct dcm_batch **ret, struct dcm_error *err)
 {
 	CLEANUP(batch__unrefp) struct dcm_batch *b = NULL;
 	struct columns to = { 0 };
 	struct arena *arena;
 
-	for (uint32_t i = 0; i < batch->n_profiles; i++) {
-		int r = check(&batch->profiles[i], i, &changes[i], err);
+	for (uint32_t i = 0; i < n; i++) {
+		int r = check(batch, &changes[i], err);
 
 		if (r < 0)
 			return r;
 	}
 	b = batch__overlay(batch, &arena);
-	if (!b || allocate(arena, batch, &to) < 0)
+	if (!b || allocate(arena, batch, changes, n, &to) < 0)
 		return error__nomem(err);
-	for (uint32_t i = 0; i < batch->n_profiles; i++)
-		add_profile(batch, i, &changes[i], &to);
+	for (uint32_t i = 0; i < n; i++)
+		add_profile(batch, &changes[i], &to);
 	b->profiles = to.profiles;
 	b->types = to.types;
 	b->row_stacks = to.stacks;
 	b->row_labels = to.labels;
 	b->values = to.values;
+	b->n_profiles = to.n_profiles;
 	b->n_types = to.n_types;
 	b->n_rows = to.n_rows;
 	b->n_values = to.n_values;

@@ -459,11 +459,11 @@ static int host_decode_as(const struct dcm_host *host, const struct dcm_decode *
 }
 
 static int host_revalued(const struct dcm_host *host, struct dcm_batch *batch,
-			 const struct dcm_revalue *changes, struct dcm_batch **ret_batch,
-			 struct dcm_error *err)
+			 const struct dcm_revalue *changes, uint32_t n,
+			 struct dcm_batch **ret_batch, struct dcm_error *err)
 {
 	(void)host;
-	return batch__revalued(batch, changes, ret_batch, err);
+	return batch__revalued(batch, changes, n, ret_batch, err);
 }
 
 static int host_labelled(const struct dcm_host *host, struct dcm_batch *batch,

@@ -215,9 +215,10 @@ struct dcm_decode {
 	void *name_ctx;
 };
 
-/* A profile's new values: host->revalued(). */
+/* A profile with other values, types and times, made of one of a batch: host->revalued(). */
 struct dcm_revalue {
 	uint32_t size;
+	uint32_t profile;	     /* the one that it is made of */
 	uint32_t columns;	     /* bit i: its type i stays; at least one does */
 	const uint32_t *temporality; /* [number of types that stay], enum dcm_temporality */
 	/* [its rows * number of types that stay], as in a batch; rows of nothing but 0 are left out */
@@ -471,12 +472,12 @@ struct dcm_host {
 	int (*decode_as)(const struct dcm_host *host, const struct dcm_decode *how, const uint8_t *data,
 			 size_t n, struct dcm_batch **ret_batch, struct dcm_error *err);
 	/*
-	 * The batch with other values, by a change for each of its profiles [n_profiles]. What stays
-	 * the same is shared with it, and it has the batch's id. -EINVAL: a change that cannot be;
-	 * -ENOMEM. The caller unrefs the result.
+	 * A batch of profiles with other values, in the order of the changes [n]: a profile of the batch
+	 * may become several, or none. What stays the same is shared with it, and it has the batch's id.
+	 * -EINVAL: a change that cannot be; -ENOMEM. The caller unrefs the result.
 	 */
 	int (*revalued)(const struct dcm_host *host, struct dcm_batch *batch,
-			const struct dcm_revalue *changes, struct dcm_batch **ret_batch,
+			const struct dcm_revalue *changes, uint32_t n, struct dcm_batch **ret_batch,
 			struct dcm_error *err);
 
 	/* --- being asked: serve.h --- */

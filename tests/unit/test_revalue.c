@@ -38,12 +38,17 @@ static struct dcm_revalue random_change(struct random *r, const struct dcm_profi
 	return c;
 }
 
-static struct dcm_revalue *random_changes(struct random *r, const struct dcm_batch *b)
+/* Of each profile one or two, or none; *ret_n of them. */
+static struct dcm_revalue *random_changes(struct random *r, const struct dcm_batch *b, uint32_t *ret_n)
 {
-	struct dcm_revalue *all = calloc(b->n_profiles + 1, sizeof(*all));
+	struct dcm_revalue *all = calloc(2 * b->n_profiles + 1, sizeof(*all));
 
+	*ret_n = 0;
 	for (uint32_t i = 0; i < b->n_profiles; i++)
-		all[i] = random_change(r, &b->profiles[i]);
+		for (uint64_t k = random__below(r, 8) ? 1 + random__below(r, 2) : 0; k > 0; k--) {
+			all[*ret_n] = random_change(r, &b->profiles[i]);
+			all[(*ret_n)++].profile = i;
+		}
 	return all;
 }
 
@@ -86,14 +91,14 @@ static void add_changed(struct dcm_builder *b, struct copier *c, const struct dc
 			     change->values + (size_t)r * n);
 }
 
-static struct dcm_batch *built(const struct dcm_batch *src, const struct dcm_revalue *changes)
+static struct dcm_batch *built(const struct dcm_batch *src, const struct dcm_revalue *changes, uint32_t n)
 {
 	CLEANUP(builder__freep) struct dcm_builder *b = builder__new(0);
 	CLEANUP(copier__freep) struct copier *c = copier__new(src, b);
 	struct dcm_batch *made = NULL;
 
-	for (uint32_t i = 0; i < src->n_profiles; i++)
-		add_changed(b, c, src, &src->profiles[i], &changes[i]);
+	for (uint32_t i = 0; i < n; i++)
+		add_changed(b, c, src, &src->profiles[changes[i].profile], &changes[i]);
 	assert_int_equal(builder__seal(b, &made, NULL), 0);
 	return made;
 }
@@ -102,28 +107,32 @@ static void is_what_a_builder_makes(void **state)
 {
 	struct random random = { .state = 1 };
 	uint64_t n_rows = 0, n_left = 0;
+	uint32_t n;
 
 	(void)state;
 	for (uint64_t seed = 0; seed < 200; seed++) {
 		CLEANUP(batch__unrefp)
 		struct dcm_batch *src = random_batch__new(seed, seed % 2 ? RANDOM_NASTY : 0);
-		struct dcm_revalue *changes = random_changes(&random, src);
-		CLEANUP(batch__unrefp) struct dcm_batch *want = built(src, changes);
+		struct dcm_revalue *changes = random_changes(&random, src, &n);
+		CLEANUP(batch__unrefp) struct dcm_batch *want = built(src, changes, n);
 		CLEANUP(batch__unrefp) struct dcm_batch *got = NULL;
 		struct dcm_hash x, y;
 
-		assert_int_equal(batch__revalued(src, changes, &got, NULL), 0);
+		assert_int_equal(batch__revalued(src, changes, n, &got, NULL), 0);
 		assert_null(batch_judge__fault(got, false));
 		x = batch__content(want);
 		y = batch__content(got);
 		assert_true(x.lo == y.lo && x.hi == y.hi);
-		for (uint32_t i = 0; i < src->n_profiles; i++) {
+		assert_int_equal(got->n_profiles, n);
+		for (uint32_t i = 0; i < n; i++) {
+			const struct dcm_profile *from = &src->profiles[changes[i].profile];
+
 			assert_int_equal(got->profiles[i].duration_ns, changes[i].duration_ns);
-			assert_int_equal(got->profiles[i].period, src->profiles[i].period);
+			assert_int_equal(got->profiles[i].period, from->period);
+			n_rows += from->n_rows;
 		}
-		n_rows += src->n_rows;
 		n_left += got->n_rows;
-		free_changes(changes, src->n_profiles);
+		free_changes(changes, n);
 	}
 	/* Rows of nothing but 0 were left out, and not all. */
 	assert_true(n_left > n_rows / 2 && n_left < n_rows);
@@ -139,6 +148,7 @@ static void what_cannot_be_is_refused(void **state)
 		struct dcm_revalue change;
 		const char *why;
 	} cases[] = {
+		{ { .profile = 1, .columns = 1, .temporality = plain }, "no number 1" },
 		{ { .columns = 0, .temporality = plain }, "none or others were to stay" },
 		{ { .columns = 1u << n_types, .temporality = plain }, "none or others were to stay" },
 		{ { .columns = 1, .temporality = odd }, "temporality 3 is unknown" },
@@ -152,7 +162,7 @@ static void what_cannot_be_is_refused(void **state)
 		struct dcm_error err = DCM_ERROR_INIT;
 
 		change.values = values;
-		assert_int_equal(batch__revalued(src, &change, &got, &err), -EINVAL);
+		assert_int_equal(batch__revalued(src, &change, 1, &got, &err), -EINVAL);
 		assert_non_null(strstr(err.text, cases[i].why));
 		assert_null(got);
 	}
@@ -163,19 +173,20 @@ static void failing_memory_is_survived(void **state)
 {
 	CLEANUP(batch__unrefp) struct dcm_batch *src = random_batch__new(8, 0);
 	struct random random = { .state = 2 };
-	struct dcm_revalue *changes = random_changes(&random, src);
+	uint32_t n;
+	struct dcm_revalue *changes = random_changes(&random, src, &n);
 
 	(void)state;
 	FAILMALLOC_SWEEP (i) {
 		struct dcm_error err = DCM_ERROR_INIT;
 		struct dcm_batch *got = NULL;
-		int r = batch__revalued(src, changes, &got, &err);
+		int r = batch__revalued(src, changes, n, &got, &err);
 
 		failmalloc__disarm();
 		assert_true(r == 0 ? got != NULL : (r == -ENOMEM && !got));
 		batch__unref(got);
 	}
-	free_changes(changes, src->n_profiles);
+	free_changes(changes, n);
 }
 
 int main(void)

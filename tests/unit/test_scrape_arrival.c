@@ -33,18 +33,18 @@ struct fixture {
 static struct fixture *the_fixture;
 
 /* "alloc_space/delta=300 inuse_space/gauge=100 t=10 d=10" of each row; times count from NOW, in seconds. */
-static void tell_row(struct buf *to, const struct dcm_batch *b, uint32_t row)
+static void tell_row(struct buf *to, const struct dcm_batch *b, const struct dcm_profile *p, uint32_t row)
 {
 	static const char *const words[] = {
 		[DCM_DELTA] = "delta", [DCM_GAUGE] = "gauge", [DCM_CUMULATIVE] = "total"
 	};
-	const struct dcm_profile *p = &b->profiles[0];
 
 	for (uint32_t i = 0; i < p->n_types; i++) {
 		const struct dcm_type *t = &b->types[p->type_off + i];
 
 		buf__printf(to, "%.*s/%s=%lld ", STR_ARG(b->strings[t->sample_type]),
-			    words[t->temporality], (long long)b->values[row * p->n_types + i]);
+			    words[t->temporality],
+			    (long long)b->values[p->value_off + (size_t)row * p->n_types + i]);
 	}
 	buf__printf(to, "t=%lld d=%lld\n", (long long)((p->time_ns - NOW) / SECOND),
 		    (long long)(p->duration_ns / SECOND));
@@ -59,8 +59,9 @@ static int emit(void *ctx, const struct dcm_host *from, struct dcm_batch *batch,
 	(void)done_ctx;
 	if (the_fixture->emits < 0)
 		return the_fixture->emits;
-	for (uint32_t row = 0; row < batch->n_rows; row++)
-		tell_row(&the_fixture->went, batch, row);
+	for (uint32_t i = 0; i < batch->n_profiles; i++)
+		for (uint32_t row = 0; row < batch->profiles[i].n_rows; row++)
+			tell_row(&the_fixture->went, batch, &batch->profiles[i], row);
 	return 0;
 }
 
@@ -149,12 +150,12 @@ static void test_added(void **state)
 	assert_int_equal(take(&f, heap(5), "", 0), 0);
 	expect_went(&f, "inuse_objects/gauge=1 inuse_space/gauge=100 t=0 d=0\n");
 	assert_int_equal(take(&f, heap(8), "", 10), 0);
-	expect_went(&f, "alloc_objects/delta=3 alloc_space/delta=300 inuse_objects/gauge=1 "
-			"inuse_space/gauge=100 t=0 d=10\n");
+	expect_went(&f, "alloc_objects/delta=3 alloc_space/delta=300 t=0 d=10\n"
+			"inuse_objects/gauge=1 inuse_space/gauge=100 t=10 d=0\n");
 	/* It has begun anew. */
 	assert_int_equal(take(&f, heap(2), "", 20), 0);
-	expect_went(&f, "alloc_objects/delta=2 alloc_space/delta=200 inuse_objects/gauge=1 "
-			"inuse_space/gauge=100 t=10 d=10\n");
+	expect_went(&f, "alloc_objects/delta=2 alloc_space/delta=200 t=10 d=10\n"
+			"inuse_objects/gauge=1 inuse_space/gauge=100 t=20 d=0\n");
 	close_fixture(&f);
 }
 
@@ -172,8 +173,8 @@ static void test_no_room(void **state)
 		       "no room for its samples (queue_full): what was added counts with the next");
 	f.emits = 0;
 	assert_int_equal(take(&f, heap(9), "", 20), 0);
-	expect_went(&f, "alloc_objects/delta=4 alloc_space/delta=400 inuse_objects/gauge=1 "
-			"inuse_space/gauge=100 t=0 d=20\n");
+	expect_went(&f, "alloc_objects/delta=4 alloc_space/delta=400 t=0 d=20\n"
+			"inuse_objects/gauge=1 inuse_space/gauge=100 t=20 d=0\n");
 	close_fixture(&f);
 }
 
@@ -187,11 +188,11 @@ static void test_makes_deltas_itself(void **state)
 	assert_int_equal(take(&f, heap(500), "", 0), 0);
 	expect_went(&f, "inuse_objects/gauge=1 inuse_space/gauge=100 t=0 d=0\n");
 	assert_int_equal(take(&f, heap(3), "", 10), 0);
-	expect_went(&f, "alloc_objects/delta=3 alloc_space/delta=300 inuse_objects/gauge=1 "
-			"inuse_space/gauge=100 t=0 d=10\n");
+	expect_went(&f, "alloc_objects/delta=3 alloc_space/delta=300 t=0 d=10\n"
+			"inuse_objects/gauge=1 inuse_space/gauge=100 t=10 d=0\n");
 	assert_int_equal(take(&f, heap(5), "", 20), 0);
-	expect_went(&f, "alloc_objects/delta=5 alloc_space/delta=500 inuse_objects/gauge=1 "
-			"inuse_space/gauge=100 t=10 d=10\n");
+	expect_went(&f, "alloc_objects/delta=5 alloc_space/delta=500 t=10 d=10\n"
+			"inuse_objects/gauge=1 inuse_space/gauge=100 t=20 d=0\n");
 	close_fixture(&f);
 }
 
@@ -294,6 +295,48 @@ static void test_clocks(void **state)
 	close_fixture(&f);
 }
 
+/* Go says of what it counted for some seconds when that ended, and of a CPU profile when it began. */
+static void test_of_some_seconds(void **state)
+{
+	static const struct {
+		const char *type;
+		int64_t told_s;
+	} cases[] = { { "contentions", 0 }, { "alloc_objects", 0 }, { "goroutine", 0 }, { "cpu", 9 } };
+	struct fixture f;
+
+	(void)state;
+	open_fixture(&f, "{ delta: true }", "  scrape_interval: 10s\n");
+	assert_int_equal(f.target->covers_ns, 9 * SECOND);
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		struct buf text = { 0 };
+		struct arrival a = { .target = f.target, .content_type = "" };
+
+		/* As above, and duration_nanos, which is field 10. */
+		buf__str(&text, (struct dcm_str){
+					"\x0a\x04\x08\x01\x10\x02\x12\x06\x0a\x01\x01\x12\x01\x07"
+					"\x22\x04\x08\x01\x18\x10\x32\x00\x32",
+					23 });
+		buf__varint(&text, strlen(cases[i].type));
+		buf__text(&text, cases[i].type);
+		buf__text(&text, "\x32\x05"
+				 "count\x48");
+		buf__varint(&text, (uint64_t)(NOW + 9 * SECOND));
+		buf__byte(&text, 0x50);
+		buf__varint(&text, (uint64_t)(9 * SECOND));
+		a.data = text.data;
+		a.n = text.n;
+		f.target->state.asked_real_ns = NOW;
+		if (arrival__take(&a, &f.err) < 0)
+			fail_msg("%s", f.err.text);
+		buf__byte(&f.went, '\0');
+		if (!strstr((const char *)f.went.data, cases[i].told_s ? "=7 t=9 d=9\n" : "=7 t=0 d=9\n"))
+			fail_msg("%s", (const char *)f.went.data);
+		buf__reset(&f.went);
+		buf__fini(&text);
+	}
+	close_fixture(&f);
+}
+
 /* What is kept to tell what was added has its bounds: of one profile, and of all; what there is no room for fails, and says why. */
 static void test_delta_memory(void **state)
 {
@@ -322,8 +365,8 @@ static void test_delta_memory(void **state)
 	assert_int_equal(take(&f, heap(9), "", 30), 0);
 	expect_went(&f, "inuse_objects/gauge=1 inuse_space/gauge=100 t=30 d=0\n");
 	assert_int_equal(take(&f, heap(12), "", 40), 0);
-	expect_went(&f, "alloc_objects/delta=3 alloc_space/delta=300 inuse_objects/gauge=1 "
-			"inuse_space/gauge=100 t=30 d=10\n");
+	expect_went(&f, "alloc_objects/delta=3 alloc_space/delta=300 t=30 d=10\n"
+			"inuse_objects/gauge=1 inuse_space/gauge=100 t=40 d=0\n");
 	buf__fini(&large);
 	close_fixture(&f);
 }
@@ -347,8 +390,8 @@ static void test_no_memory(void **state)
 		if (r == 0) {
 			n++;
 			/* However often it failed, what was added is counted once. */
-			expect_went(&f, "alloc_objects/delta=1 alloc_space/delta=100 "
-					"inuse_objects/gauge=1 inuse_space/gauge=100 t=0 d=10\n");
+			expect_went(&f, "alloc_objects/delta=1 alloc_space/delta=100 t=0 d=10\n"
+					"inuse_objects/gauge=1 inuse_space/gauge=100 t=10 d=0\n");
 			break;
 		}
 		assert_int_equal(r, -ENOMEM);
@@ -390,8 +433,8 @@ static void test_mean_sizes(void **state)
 	assert_int_equal(take(&f, "heap profile: 2: 300 [ 8: 900] @ heapprofile\n2: 300 [ 8: 900] @ 0x401136\n",
 			      "", 10),
 			 0);
-	expect_went(&f, "alloc_objects/delta=3 alloc_space/delta=400 inuse_objects/gauge=2 "
-			"inuse_space/gauge=300 t=0 d=10\n");
+	expect_went(&f, "alloc_objects/delta=3 alloc_space/delta=400 t=0 d=10\n"
+			"inuse_objects/gauge=2 inuse_space/gauge=300 t=10 d=0\n");
 	close_fixture(&f);
 }
 
@@ -411,9 +454,7 @@ static void test_estimates(void **state)
 	assert_int_equal(take(&f, sampled(1000, 100000), "", 0), 0);
 	expect_went(&f, "");
 	assert_int_equal(take(&f, sampled(1001, 10100000), "", 10), 0);
-	snprintf(want, sizeof(want),
-		 "alloc_objects/delta=0 alloc_space/delta=%lld inuse_objects/gauge=0 "
-		 "inuse_space/gauge=0 t=0 d=10\n",
+	snprintf(want, sizeof(want), "alloc_objects/delta=0 alloc_space/delta=%lld t=0 d=10\n",
 		 (long long)(after - before));
 	expect_went(&f, want);
 	/* As many as at first again, and a tenth more. */
@@ -449,6 +490,7 @@ int main(void)
 		cmocka_unit_test(test_limits),
 		cmocka_unit_test(test_no_profile),
 		cmocka_unit_test(test_clocks),
+		cmocka_unit_test(test_of_some_seconds),
 		cmocka_unit_test(test_mean_sizes),
 		cmocka_unit_test(test_estimates),
 		cmocka_unit_test(test_delta_memory),

@@ -149,7 +149,19 @@ static const struct target_case {
 	{ JOB "  profiling_config: { pprof_config: { process_cpu: { path: /x, seconds: 3 } } }\n",
 	  "process_cpu", "a:1", "http://a:1/x?seconds=3", "instance=a:1 job=api service_name=api" },
 	{ JOB "  params: { debug: ['0', 'x y'], t: [v&] }\n", "block", "a:1",
-	  "http://a:1/debug/pprof/block?debug=0&t=v%26&debug=x%20y",
+	  "http://a:1/debug/pprof/block?debug=0&debug=x%20y&t=v%26",
+	  "instance=a:1 job=api service_name=api" },
+	{ JOB "  params: { debug: [''], t: [v] }\n", "block", "a:1",
+	  "http://a:1/debug/pprof/block?debug=&t=v", "instance=a:1 job=api service_name=api" },
+	{ JOB "  params: { debug: ['0', '1'], t: [v] }\n  relabel_configs:\n"
+	      "  - { regex: __param_.*, action: labeldrop }\n"
+	      "  - { target_label: __param_t, replacement: w }\n  - { target_label: __param_u, "
+	      "replacement: x }\n",
+	  "block", "a:1", "http://a:1/debug/pprof/block?debug=0&debug=1&t=w&u=x",
+	  "instance=a:1 job=api service_name=api" },
+	{ JOB "  params: { seconds: ['5'] }\n  relabel_configs: [ { regex: __param_.*, action: "
+	      "labeldrop } ]\n",
+	  "process_cpu", "a:1", "http://a:1/debug/pprof/profile?seconds=5",
 	  "instance=a:1 job=api service_name=api" },
 	{ JOB "  relabel_configs:\n  - { source_labels: [__address__], target_label: instance, "
 	      "regex: '(.*):.*' }\n",

@@ -18,11 +18,19 @@
 
 enum { TYPES_MAX = 16 };
 
-/* What becomes of one profile: the change, and the memory behind it. */
+/*
+ * What becomes of one profile: the changes, and the memory behind them. What was added since the last time is of the time
+ * since then, and what is in use of now: these are two profiles.
+ */
 struct change {
-	struct dcm_revalue to;
-	uint32_t temporality[TYPES_MAX];
-	int64_t *values; /* of all columns first, of those that stay then */
+	struct dcm_revalue to[2];
+	uint32_t n;
+	uint32_t temporality[2][TYPES_MAX];
+	uint32_t columns; /* that stay */
+	int64_t *values;  /* of all columns; and behind these, those of `to`, one after the other */
+	size_t n_values;
+	int64_t time_ns, duration_ns;	   /* of what stays as it was counted */
+	int64_t added_ns, added_during_ns; /* of what was added: since when, and how long */
 	bool is_needed;
 	struct delta next; /* takes the place of the target's once this is on its way */
 	bool has_next, is_reset;
@@ -103,7 +111,7 @@ static uint32_t choose_counting(const struct target *t, const struct dcm_batch *
 				const struct dcm_profile *p, const struct change *change,
 				uint32_t *ret_steady)
 {
-	uint32_t counting = 0, bytes = 0, wanted = change->to.columns;
+	uint32_t counting = 0, bytes = 0, wanted = change->columns;
 
 	for (uint32_t c = 0; c < p->n_types; c++) {
 		const struct dcm_type *type = &b->types[p->type_off + c];
@@ -126,23 +134,13 @@ static int copy_values(const struct dcm_batch *b, const struct dcm_profile *p, s
 {
 	size_t n = (size_t)p->n_rows * p->n_types;
 
-	c->values = mem__zalloc(n + 1, sizeof(*c->values));
+	c->values = mem__zalloc(2 * n + 1, sizeof(*c->values));
 	if (!c->values)
 		return -ENOMEM;
 	if (n)
 		memcpy(c->values, b->values + p->value_off, n * sizeof(*c->values));
+	c->n_values = n;
 	return 0;
-}
-
-/* The columns that stay move together; there are no others any more. */
-static void compact(const struct dcm_profile *p, struct change *c)
-{
-	int64_t *to = c->values;
-
-	for (uint32_t r = 0; r < p->n_rows; r++)
-		for (uint32_t k = 0; k < p->n_types; k++)
-			if (c->to.columns >> k & 1)
-				*to++ = c->values[(size_t)r * p->n_types + k];
 }
 
 /* The values become what was added. */
@@ -204,13 +202,13 @@ static int difference(struct target *t, const struct delta_scrape *scrape, struc
 	if (!t->plan->is_delta && subtract(t, scrape, c, &first) < 0)
 		return error__nomem(err);
 	if (first) {
-		c->to.columns &= ~scrape->columns;
-	} else if (t->state.delta_real_ns) {
-		c->to.time_ns = t->state.delta_real_ns;
-		c->to.duration_ns = t->state.asked_real_ns - t->state.delta_real_ns;
+		c->columns &= ~scrape->columns;
+	} else {
+		c->added_ns = t->state.delta_real_ns;
+		c->added_during_ns = t->state.asked_real_ns - t->state.delta_real_ns;
 	}
-	if (c->to.duration_ns < 0)
-		c->to.duration_ns = 0;
+	if (c->added_during_ns < 0)
+		c->added_during_ns = 0;
 	return 0;
 }
 
@@ -228,17 +226,55 @@ static void settle(struct target *t, struct change *c)
 		meters__add(&j->meters, METER_RESETS, 1);
 }
 
-static void describe(const struct dcm_batch *b, const struct dcm_profile *p, uint32_t counting,
-		     struct change *c)
+/* These columns become a profile; `added`: as what was added. */
+static void add_profile(const struct dcm_batch *b, uint32_t columns, bool added, struct change *c)
 {
-	uint32_t n = 0;
+	const struct dcm_profile *p = &b->profiles[0];
+	uint32_t n = 0, *temporality = c->temporality[c->n];
+	int64_t *to = c->values + c->n_values;
 
+	if (!columns)
+		return;
+	c->to[c->n++] = (struct dcm_revalue){ .size = sizeof(c->to[0]),
+					      .columns = columns,
+					      .temporality = temporality,
+					      .values = to,
+					      .time_ns = added ? c->added_ns : c->time_ns,
+					      .duration_ns = added ? c->added_during_ns : c->duration_ns };
 	for (uint32_t k = 0; k < p->n_types; k++)
-		if (c->to.columns >> k & 1)
-			c->temporality[n++] = counting >> k & 1 ? DCM_DELTA
-								: b->types[p->type_off + k].temporality;
-	c->to.temporality = c->temporality;
-	c->to.values = c->values;
+		if (columns >> k & 1)
+			temporality[n++] = added ? DCM_DELTA : b->types[p->type_off + k].temporality;
+	for (uint32_t r = 0; r < p->n_rows; r++)
+		for (uint32_t k = 0; k < p->n_types; k++)
+			if (columns >> k & 1)
+				*to++ = c->values[(size_t)r * p->n_types + k];
+	c->n_values = (size_t)(to - c->values);
+}
+
+/*
+ * net/http/pprof counts twice when it is asked for some seconds of these, and says as their time when it was done
+ * (https://pkg.go.dev/net/http/pprof); that of a CPU profile is when it began.
+ */
+static bool is_told_at_its_end(const struct target *t, const struct dcm_batch *b,
+			       const struct dcm_profile *p)
+{
+	static const char *const kinds[] = { "alloc_objects", "contentions", "goroutine", "threadcreate" };
+	const struct dcm_str type = b->strings[b->types[p->type_off].sample_type];
+	bool is_counted = false;
+
+	for (size_t i = 0; i < sizeof(kinds) / sizeof(kinds[0]); i++)
+		is_counted |= str__eq(type, str__of(kinds[i]));
+	return is_counted && t->covers_ns > 0;
+}
+
+/* Since when what it says has been so. */
+static int64_t begin_of(const struct target *t, const struct dcm_batch *b, const struct dcm_profile *p)
+{
+	const int64_t apart = p->time_ns - t->state.asked_real_ns;
+
+	if (apart > CLOCKS_APART_NS || apart < -CLOCKS_APART_NS)
+		return t->state.asked_real_ns;
+	return is_told_at_its_end(t, b, p) ? p->time_ns - p->duration_ns : p->time_ns;
 }
 
 static int make_change(struct target *t, const struct dcm_batch *b, struct change *c,
@@ -247,19 +283,15 @@ static int make_change(struct target *t, const struct dcm_batch *b, struct chang
 	const struct dcm_profile *p = &b->profiles[0];
 	struct delta_scrape scrape = { .batch = b, .by_stack = c->has_mean_sizes };
 	uint32_t all = p->n_types < 32 ? (1u << p->n_types) - 1 : ~0u;
-	int64_t apart = p->time_ns - t->state.asked_real_ns;
 	int r = 0;
 
-	c->to = (struct dcm_revalue){ .size = sizeof(c->to),
-				      .time_ns = p->time_ns,
-				      .duration_ns = p->duration_ns };
-	c->to.columns = choose(t, b, p);
+	c->time_ns = begin_of(t, b, p);
+	c->duration_ns = p->duration_ns;
+	c->columns = choose(t, b, p);
 	scrape.columns = choose_counting(t, b, p, c, &scrape.steady);
-	if (apart > CLOCKS_APART_NS || apart < -CLOCKS_APART_NS)
-		c->to.time_ns = t->state.asked_real_ns;
-	if (!c->to.columns)
+	if (!c->columns)
 		return error__set(err, -EINVAL, "has none of the sample types in keep_sample_type");
-	c->is_needed = c->to.columns != all || scrape.columns || c->to.time_ns != p->time_ns;
+	c->is_needed = c->columns != all || scrape.columns || c->time_ns != p->time_ns;
 	if (!c->is_needed)
 		return 0;
 	if (copy_values(b, p, c) < 0)
@@ -268,8 +300,8 @@ static int make_change(struct target *t, const struct dcm_batch *b, struct chang
 		r = difference(t, &scrape, c, err);
 	if (r < 0)
 		return r;
-	compact(p, c);
-	describe(b, p, scrape.columns, c);
+	add_profile(b, c->columns & scrape.columns, true, c);
+	add_profile(b, c->columns & ~scrape.columns, false, c);
 	return 0;
 }
 
@@ -291,10 +323,8 @@ static int emit(struct target *t, struct dcm_batch *batch, const struct change *
 	if (n_rows == 0)
 		return 0;
 	r = host->emit(host, batch, NULL, NULL);
-	if (r == 0) {
-		meters__add(&t->job->meters, METER_SAMPLES, n_rows);
+	if (r == 0)
 		return 0;
-	}
 	why = r == -ESHUTDOWN ? "shutdown" : r == -ENOMEM ? "no_memory" : "queue_full";
 	if (c->has_next && r != -ESHUTDOWN)
 		return error__set(err, -ENOMEM, "there was no room for its samples (%s): what was added counts with the next",
@@ -322,8 +352,8 @@ static int change_and_emit(const struct arrival *a, struct dcm_batch *batch, boo
 
 	if (r == 0 && !c.is_needed) {
 		r = emit(t, batch, &c, err);
-	} else if (r == 0 && c.to.columns) {
-		r = host->revalued(host, batch, &c.to, &changed, err);
+	} else if (r == 0 && c.n) {
+		r = host->revalued(host, batch, c.to, c.n, &changed, err);
 		if (r == 0)
 			r = emit(t, changed, &c, err);
 		host->batch_unref(changed);

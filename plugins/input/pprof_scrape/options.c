@@ -274,8 +274,7 @@ static const struct dcm_option job_rows[] = {
 	  .min = TIMEOUT_MIN,
 	  .max = DURATION_MAX,
 	  .doc = "How long an answer may take. For a profile of N seconds it is counted from their "
-		 "end."
-		 "unless it is longer than that." },
+		 "end." },
 	{ .name = "scheme",
 	  .type = DCM_OPT_CHOICE,
 	  .offset = AT(scheme),

@@ -164,6 +164,7 @@ static void succeed(struct target *t, const struct fetch *f, uint64_t n_rows)
 	t->state.bytes = f->wire_bytes;
 	t->state.samples = n_rows;
 	pthread_mutex_unlock(&t->job->lock);
+	meters__add(&t->job->meters, METER_SAMPLES, n_rows);
 }
 
 static void note_lost(struct fetch *f)

@@ -215,6 +215,30 @@ static bool is_address(struct dcm_str s)
 	return s.n > 0;
 }
 
+/* ---- parameters of the URL: as Prometheus has them, those that were written, of whose values a label has the first's place ---- */
+
+static const struct values_options *written_param(const struct work *w, struct dcm_str name)
+{
+	const struct dcm_map *params = &w->from->options->params;
+
+	for (uint32_t i = 0; i < params->n; i++)
+		if (str__eq(str__of(params->keys[i]), name))
+			return (const struct values_options *)params->items + i;
+	return NULL;
+}
+
+/* The first value: of the label __param_NAME, or as it was written; "": neither. */
+static struct dcm_str get_param(const struct work *w, struct dcm_str name)
+{
+	const struct values_options *written = written_param(w, name);
+
+	for (uint32_t i = 0; i < w->n; i++)
+		if (w->v[i].name.n == name.n + 8 && str__starts(w->v[i].name, STR("__param_")) &&
+		    str__ends(w->v[i].name, name))
+			return w->v[i].value;
+	return written && written->v.n ? str__of(*(const char *const *)written->v.items) : STR("");
+}
+
 static void add_query(struct buf *b, char *sep, struct dcm_str name, struct dcm_str value)
 {
 	buf__byte(b, (uint8_t)*sep);
@@ -224,21 +248,26 @@ static void add_query(struct buf *b, char *sep, struct dcm_str name, struct dcm_
 	url__escape(b, value);
 }
 
-/* Of a parameter with several values, __param_NAME is the first, which rules may change. */
 static void add_params_to(struct buf *b, char *sep, const struct work *w)
 {
 	const struct dcm_map *params = &w->from->options->params;
 
-	for (uint32_t i = 0; i < w->n; i++)
-		if (str__starts(w->v[i].name, STR("__param_")))
-			add_query(b, sep, (struct dcm_str){ w->v[i].name.p + 8, w->v[i].name.n - 8 },
-				  w->v[i].value);
 	for (uint32_t i = 0; i < params->n; i++) {
 		const struct values_options *values = (const struct values_options *)params->items + i;
+		const struct dcm_str name = str__of(params->keys[i]);
 
-		for (uint32_t k = 1; k < values->v.n; k++)
-			add_query(b, sep, str__of(params->keys[i]),
-				  str__of(((const char *const *)values->v.items)[k]));
+		for (uint32_t k = 0; k < values->v.n; k++)
+			add_query(b, sep, name,
+				  k ? str__of(((const char *const *)values->v.items)[k])
+				    : get_param(w, name));
+	}
+	for (uint32_t i = 0; i < w->n; i++) {
+		if (!str__starts(w->v[i].name, STR("__param_")))
+			continue;
+		const struct dcm_str name = { w->v[i].name.p + 8, w->v[i].name.n - 8 };
+
+		if (!written_param(w, name))
+			add_query(b, sep, name, w->v[i].value);
 	}
 }
 
@@ -255,7 +284,7 @@ static int make_url(struct work *w)
 	if (path.n && memchr(path.p, '?', path.n))
 		sep = '&';
 	add_params_to(&b, &sep, w);
-	if (w->t->covers_ns && get(w, STR("__param_seconds")).n == 0) {
+	if (w->t->covers_ns && get_param(w, STR("seconds")).n == 0) {
 		snprintf(seconds, sizeof(seconds), "%lld", (long long)(w->t->covers_ns / SECOND_NS));
 		add_query(&b, &sep, STR("seconds"), str__of(seconds));
 	}
@@ -373,7 +402,7 @@ static int times(const struct work *w, struct dcm_error *err)
 {
 	const struct profile_plan *plan = w->from->plan;
 	struct target *t = w->t;
-	struct dcm_str said = get(w, STR("__param_seconds"));
+	struct dcm_str said = get_param(w, STR("seconds"));
 	int64_t seconds = plan->seconds;
 	int r;
 
