@@ -56,6 +56,19 @@ static const struct scale size_scales[] = {
 	{ "", 1 },
 };
 
+static const struct scale binary_scales[] = {
+	{ "TiB", (uint64_t)1 << 40 },
+	{ "GiB", (uint64_t)1 << 30 },
+	{ "MiB", (uint64_t)1 << 20 },
+	{ "KiB", (uint64_t)1 << 10 },
+	{ "TB", (uint64_t)1 << 40 },
+	{ "GB", (uint64_t)1 << 30 },
+	{ "MB", (uint64_t)1 << 20 },
+	{ "KB", (uint64_t)1 << 10 },
+	{ "B", 1 },
+	{ "", 1 },
+};
+
 #define N_OF(array) (sizeof(array) / sizeof((array)[0]))
 
 static bool is_digit(char c)
@@ -140,7 +153,7 @@ int units__parse_duration(struct dcm_str s, int64_t *ret_ns)
 	return over ? -ERANGE : apply_sign(total, negative, ret_ns);
 }
 
-int units__parse_size(struct dcm_str s, int64_t *ret_bytes)
+static int parse_size(struct dcm_str s, const struct scale *scales, size_t n, int64_t *ret_bytes)
 {
 	bool negative = take_char(&s, '-');
 	uint64_t v;
@@ -148,14 +161,24 @@ int units__parse_size(struct dcm_str s, int64_t *ret_bytes)
 
 	if (rc == -EINVAL)
 		return rc;
-	for (size_t i = 0; i < N_OF(size_scales); i++) {
-		if (!str__eq(s, str__of(size_scales[i].name)))
+	for (size_t i = 0; i < n; i++) {
+		if (!str__eq(s, str__of(scales[i].name)))
 			continue;
-		if (rc || __builtin_mul_overflow(v, size_scales[i].factor, &v))
+		if (rc || __builtin_mul_overflow(v, scales[i].factor, &v))
 			return -ERANGE;
 		return apply_sign(v, negative, ret_bytes);
 	}
 	return -EINVAL;
+}
+
+int units__parse_size(struct dcm_str s, int64_t *ret_bytes)
+{
+	return parse_size(s, size_scales, N_OF(size_scales), ret_bytes);
+}
+
+int units__parse_binary_size(struct dcm_str s, int64_t *ret_bytes)
+{
+	return parse_size(s, binary_scales, N_OF(binary_scales), ret_bytes);
 }
 
 int units__parse_int(struct dcm_str s, const char *unit, int64_t *ret)

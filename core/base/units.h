@@ -19,6 +19,7 @@
 /* Each returns 0, -EINVAL (not of that form) or -ERANGE, and leaves *ret alone on failure. */
 int units__parse_duration(struct dcm_str s, int64_t *ret_ns);
 int units__parse_size(struct dcm_str s, int64_t *ret_bytes);
+int units__parse_binary_size(struct dcm_str s, int64_t *ret_bytes); /* "64KB" is 64KiB */
 int units__parse_int(struct dcm_str s, const char *unit, int64_t *ret); /* "19Hz" with unit "Hz", or "19" */
 int units__parse_float(struct dcm_str s, double *ret);
 int units__parse_time(struct dcm_str s, int64_t now_ns, int64_t *ret_ns);

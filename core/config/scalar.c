@@ -29,14 +29,19 @@ static const char *unit_of(const struct dcm_option *row)
 
 static int parse_bool(struct dcm_str s, bool *ret, struct dcm_error *err)
 {
-	static const char *const words[] = { "true", "True", "TRUE", "false", "False", "FALSE" };
+	/* The others are YAML 1.1's, which people write in the files of other programs. */
+	static const char *const words[][2] = {
+		{ "false", "true" }, { "False", "True" }, { "FALSE", "TRUE" },
+		{ "no", "yes" },     { "No", "Yes" },	  { "NO", "YES" },
+		{ "off", "on" },     { "Off", "On" },	  { "OFF", "ON" },
+	};
 
-	for (size_t i = 0; i < sizeof(words) / sizeof(words[0]); i++) {
-		if (str__eq(s, str__of(words[i]))) {
-			*ret = i < 3;
-			return 0;
-		}
-	}
+	for (size_t i = 0; i < sizeof(words) / sizeof(words[0]); i++)
+		for (int truth = 0; truth < 2; truth++)
+			if (str__eq(s, str__of(words[i][truth]))) {
+				*ret = truth;
+				return 0;
+			}
 	return error__set(err, -EINVAL, SHOWN " is neither true nor false", s.p);
 }
 
@@ -81,9 +86,10 @@ static int parse_duration(struct dcm_str s, int64_t *ret, struct dcm_error *err)
 		 : 0;
 }
 
-static int parse_size(struct dcm_str s, int64_t *ret, struct dcm_error *err)
+static int parse_size(const struct dcm_option *row, struct dcm_str s, int64_t *ret, struct dcm_error *err)
 {
-	int r = units__parse_size(s, ret);
+	int r = row->flags & DCM_OPT_BINARY ? units__parse_binary_size(s, ret)
+					    : units__parse_size(s, ret);
 
 	if (r == -ERANGE)
 		return error__set(err, -EINVAL, SHOWN " is more than 8EiB", s.p);
@@ -136,7 +142,7 @@ int scalar__parse_any(const struct dcm_option *row, struct dcm_str text, union s
 	case DCM_OPT_DURATION:
 		return parse_duration(text, &ret->integer, err);
 	case DCM_OPT_SIZE:
-		return parse_size(text, &ret->integer, err);
+		return parse_size(row, text, &ret->integer, err);
 	case DCM_OPT_CHOICE:
 		return parse_choice(row, text, &ret->choice, err);
 	case DCM_OPT_STRING:

@@ -65,6 +65,8 @@ enum dcm_option_flag {
 	DCM_OPT_UNIQUE = 16,
 	/* a string, or strings, with the path of a file: a relative one starts where the configuration file is */
 	DCM_OPT_PATH = 32,
+	/* a size in which KB, MB, GB and TB are of 1024, as files of Prometheus mean them */
+	DCM_OPT_BINARY = 64,
 };
 
 struct dcm_table;

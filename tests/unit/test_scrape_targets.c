@@ -510,7 +510,13 @@ static const struct {
 	{ groups__read_json, "[{\"targets\":[]},{\"target\":[]}]",
 	  "group 2: has another key than targets and labels" },
 	{ groups__read_json, "[{\"targets\":[1]}]", "group 1: a target is not a text" },
-	{ groups__read_json, "[{\"targets\":[\"\"]}]", "group 1: a target is empty" },
+	/* What Go writes of lists of none. */
+	{ groups__read_json, "null", "" },
+	{ groups__read_json, "[{\"targets\":null,\"labels\":null},{\"targets\":[\"a:1\"]}]",
+	  "__address__=a:1;" },
+	/* It is told where it is asked, and the others are found. */
+	{ groups__read_json, "[{\"targets\":[\"\",\"a:1\"]}]", "__address__=;__address__=a:1;" },
+	{ groups__read_json, "\"a:1\"", "is not a list of target groups" },
 	{ groups__read_json, "[{\"labels\":{\"a\":1}}]", "group 1: a label's value is not a text" },
 	{ groups__read_yaml, "targets: []\n", "is not a list of target groups" },
 	{ groups__read_yaml, "- targets: a\n", "group 1: targets is not a list" },

@@ -112,6 +112,18 @@ static void test_sizes(void **state)
 
 	(void)state;
 	CHECK_ROWS(units__parse_size, rows);
+
+	static const struct row binary[] = {
+		{ "0", 0, 0 },
+		{ "100MB", 0, INT64_C(100) << 20 },
+		{ "100MiB", 0, INT64_C(100) << 20 },
+		{ "3KB", 0, 3072 },
+		{ "1GB", 0, INT64_C(1) << 30 },
+		{ "2TB", 0, INT64_C(2) << 40 },
+		{ "17B", 0, 17 },
+		{ "1kB", -EINVAL, 0 },
+	};
+	CHECK_ROWS(units__parse_binary_size, binary);
 }
 
 static int parse_hz(struct dcm_str s, int64_t *ret)

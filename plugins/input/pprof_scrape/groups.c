@@ -82,10 +82,9 @@ static int fault(const struct group *g, struct dcm_error *err, const char *what)
 			  g->i + 1, what);
 }
 
-static int add_target(struct group *g, struct dcm_str address, struct dcm_error *err)
+/* An empty one is a target that cannot be asked, which it says itself. */
+static int add_target(struct group *g, struct dcm_str address)
 {
-	if (address.n == 0)
-		return fault(g, err, "a target is empty");
 	return vec__push(&g->targets, address) ? 0 : -ENOMEM;
 }
 
@@ -127,11 +126,14 @@ static int json_targets(struct group *g, const json_t *list, struct dcm_error *e
 	json_t *value;
 	int r = 0;
 
+	/* What Go writes for a list of none. */
+	if (json_is_null(list))
+		return 0;
 	if (!json_is_array(list))
 		return fault(g, err, "targets is not a list");
 	json_array_foreach(list, i, value)
 	{
-		r = json_is_string(value) ? add_target(g, json_str__of(value), err)
+		r = json_is_string(value) ? add_target(g, json_str__of(value))
 					  : fault(g, err, "a target is not a text");
 		if (r < 0)
 			return r;
@@ -183,12 +185,12 @@ int groups__read_json(struct groups *to, const char *text, size_t n, struct dcm_
 {
 	struct group g = { .to = to };
 	json_error_t why;
-	json_t *root = json_loadb(text, n, JSON_REJECT_DUPLICATES, &why), *entry;
+	json_t *root = json_loadb(text, n, JSON_REJECT_DUPLICATES | JSON_DECODE_ANY, &why), *entry;
 	int r = 0;
 
 	if (!root)
 		return error__set(err, -EINVAL, "line %d: is not JSON: %s", why.line, why.text);
-	if (!json_is_array(root))
+	if (!json_is_array(root) && !json_is_null(root))
 		r = error__set(err, -EINVAL, "is not a list of target groups");
 	json_array_foreach(root, g.i, entry)
 	{
@@ -230,7 +232,7 @@ static int yaml_targets(struct group *g, yaml_document_t *doc, const yaml_node_t
 	     i < list->data.sequence.items.top && r == 0; i++) {
 		const yaml_node_t *value = yaml_document_get_node(doc, *i);
 
-		r = value->type == YAML_SCALAR_NODE ? add_target(g, yaml_text(value), err)
+		r = value->type == YAML_SCALAR_NODE ? add_target(g, yaml_text(value))
 						    : fault(g, err, "a target is not a text");
 	}
 	return r;
