@@ -263,6 +263,15 @@ for job, (lists, pages, events) in faults.items():
     asked(watch + "3", [], ended=False)
     jobs[job] = {"kubernetes_sd_configs": [{"role": "node", "api_server": "@SERVER@/" + job}]}
     want[job] = [{"__address__": "10.0.0.1:0", "__meta_kubernetes_node_name": n, "__meta_kubernetes_node_address_InternalIP": "10.0.0.1"} for n in "abc"]
+# Of two namespaces, one may not be looked at.
+for namespace in "ab":
+    path = "/forbidden/api/v1/namespaces/%s/pods?" % namespace
+    pod = {"metadata": {"name": "p", "namespace": namespace}, "status": {"podIP": "10.0.0.2"}, "spec": {"containers": [{"name": "c", "image": "i"}]}}
+    asked(path + "limit=500", json.dumps({"metadata": {"resourceVersion": "3"}, "items": [pod]}), 403 if namespace == "b" else 200)
+    asked(path + "watch=1&allowWatchBookmarks=true&timeoutSeconds=480&resourceVersion=3", [], ended=False)
+jobs["forbidden"] = {"kubernetes_sd_configs": [{"role": "pod", "api_server": "@SERVER@/forbidden", "namespaces": {"names": ["a", "b"]}}]}
+pods = {"namespace": "a", "pod_name": "p", "pod_ip": "10.0.0.2", "pod_container_name": "c", "pod_container_image": "i", "pod_container_init": "false", "pod_ready": "unknown"}
+want["forbidden"] = [dict({"__address__": "10.0.0.2"}, **{"__meta_kubernetes_" + k: v for k, v in pods.items()})]
 for name, made in ("record", record), ("jobs", jobs), ("want", want):
     json.dump(made, open("%s/faults.%s.json" % (sys.argv[1], name), "w"))
 END

@@ -58,9 +58,15 @@ differs() {
 }
 data=$(cd "$dir/oracle" && go list -m -f '{{.Dir}}' github.com/prometheus/prometheus)/config/testdata
 compared=0 ignored=0
+mkdir "$dir/jobs"
 for file in "$data"/*.yml; do
 	name=${file##*/}
-	grep -qE '^scrape_config(s|_files):' "$file" || continue
+	# One of metrics alone gets a job, so that it is read at all; what is wrong with it is no matter of ours.
+	if ! grep -qE '^scrape_config(s|_files):' "$file"; then
+		case $name in *bad* | *incompatible*) continue ;; esac
+		{ cat "$file" && printf '\nscrape_configs: [ { job_name: added } ]\n'; } >"$dir/jobs/$name"
+		file=$dir/jobs/$name
+	fi
 	case $name in *bad*) want=2 ;; *) want=0 ;; esac
 	"$decima" check --config-only --plugin-path "$plugins" -c "$file" >"$dir/check" 2>&1
 	got=$?
@@ -73,5 +79,5 @@ for file in "$data"/*.yml; do
 		not_ok "prometheus.file.$name" "exit status $got, and Prometheus $want: $(grep -v warning "$dir/check" | head -n 1 | cut -c 1-200)"
 	fi
 done
-[ "$compared" -ge 120 ] && ok prometheus.files || not_ok prometheus.files "only $compared files were compared"
+[ "$compared" -ge 140 ] && ok prometheus.files || not_ok prometheus.files "only $compared files were compared"
 [ "$ignored" -le 60 ] && ok prometheus.files_that_differ || not_ok prometheus.files_that_differ "$ignored"

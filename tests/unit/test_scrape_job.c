@@ -153,13 +153,21 @@ static void targets_that_stay_go_on(void **state)
 	scrape_fixture__close(&f);
 }
 
+static bool has_state(const struct discovery *d)
+{
+	return d->state != NULL;
+}
+
+/* One that asks once, and one that asks in steps: it is there when it has a state. */
+static const struct discovery_kind slow_kind = { .name = "slow_sd" };
+static const struct discovery_kind steps_kind = { .name = "steps_sd", .is_whole = has_state };
+
 /* A job in another's place has its targets until it has found its own, and then those that are the same. */
 static void another_jobs_targets_go_on(void **state)
 {
 	struct source old_source = { 0 }, source = { 0 };
 	struct scrape_fixture f;
-	static const struct discovery_kind kind = { .name = "slow_sd" };
-	struct discovery slow = { .kind = &kind };
+	struct discovery slow = { .kind = &slow_kind };
 	struct job *old, *new = NULL;
 	struct dcm_error err = DCM_ERROR_INIT;
 	int64_t at;
@@ -216,7 +224,7 @@ static void another_jobs_findings_meet_the_rules(void **state)
 {
 	struct source old_source = { 0 };
 	struct scrape_fixture f;
-	struct discovery slow = { 0 };
+	struct discovery slow = { .kind = &slow_kind };
 	struct job *old, *new = NULL;
 	struct dcm_error err = DCM_ERROR_INIT;
 
@@ -269,12 +277,39 @@ static void reload(struct scrape_fixture *f, struct discovery *slow)
 	job__free(old);
 }
 
+/* That one of several questions was answered is not yet what there is. */
+static void one_that_asks_in_steps(void **state)
+{
+	struct source source = { 0 };
+	struct scrape_fixture f;
+	struct discovery steps = { .kind = &steps_kind };
+
+	(void)state;
+	open_fixture(&f, JOB);
+	assert_int_equal(find(&f, &source, "a:1"), 0);
+	assert_int_equal(sync__run(f.job), 0);
+	lose(&f, &source);
+	/* Before it is live, and then. */
+	steps.looked_real_ns = 1;
+	reload(&f, &steps);
+	assert_int_equal(f.job->adopted.found.n, 1);
+	discovery__well(&steps);
+	assert_int_equal(sync__run(f.job), 0);
+	assert_string_equal(targets(&f), "a:1");
+	steps.state = &steps;
+	job__looked(f.job);
+	assert_int_equal(sync__run(f.job), 0);
+	assert_string_equal(targets(&f), "");
+	f.job->discoveries.n = 0;
+	scrape_fixture__close(&f);
+}
+
 /* However often it is reloaded, what was found is known once, and for two minutes from the first time on. */
 static void reloads_that_follow_each_other(void **state)
 {
 	struct source source = { 0 };
 	struct scrape_fixture f;
-	struct discovery slow = { 0 };
+	struct discovery slow = { .kind = &slow_kind };
 	int64_t at = 0;
 
 	(void)state;
@@ -390,6 +425,7 @@ int main(void)
 		cmocka_unit_test(targets_that_stay_go_on),
 		cmocka_unit_test(another_jobs_targets_go_on),
 		cmocka_unit_test(another_jobs_findings_meet_the_rules),
+		cmocka_unit_test(one_that_asks_in_steps),
 		cmocka_unit_test(reloads_that_follow_each_other),
 		cmocka_unit_test(beyond_the_limit_none_is_asked),
 		cmocka_unit_test(all_are_told),

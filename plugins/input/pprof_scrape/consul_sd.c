@@ -199,8 +199,22 @@ static int start(struct discovery *d, struct dcm_error *err)
 	return consul_watch__begin(c) < 0 ? error__nomem(err) : 0;
 }
 
+/* The catalog has been told, and the instances of each service that stands there. */
+static bool is_whole(const struct discovery *d)
+{
+	const struct consul *c = d->state;
+
+	if (!c || !c->catalog || !c->catalog->index)
+		return false;
+	for (size_t i = 0; i < c->services.n; i++)
+		if (!c->services.v[i]->index)
+			return false;
+	return true;
+}
+
 const struct discovery_kind consul_sd = {
 	.name = "consul_sd",
 	.start = start,
 	.stop = stop,
+	.is_whole = is_whole,
 };

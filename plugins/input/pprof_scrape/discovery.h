@@ -33,6 +33,11 @@ struct discovery_kind {
 	int (*start)(struct discovery *d, struct dcm_error *err);
 	/* On the loop's thread, or when the loop has ended; also after a start that failed. Gives up its sources. */
 	void (*stop)(struct discovery *d);
+	/*
+	 * Has all been found that was there at the start? Whoever asks several questions that may go well one by one says so
+	 * itself, and calls job__looked() when it has become true. NULL: with the first look that went well.
+	 */
+	bool (*is_whole)(const struct discovery *d);
 };
 
 #define DISCOVERY_DECLARATION(kind, key, doc) extern const struct discovery_kind kind;

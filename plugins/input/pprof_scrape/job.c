@@ -236,9 +236,12 @@ static void forget(void *ctx)
 
 static bool has_looked(const struct job *j)
 {
-	for (size_t i = 0; i < j->discoveries.n; i++)
-		if (!j->discoveries.v[i]->looked_real_ns)
+	for (size_t i = 0; i < j->discoveries.n; i++) {
+		const struct discovery *d = j->discoveries.v[i];
+
+		if (d->kind->is_whole ? !d->kind->is_whole(d) : !d->looked_real_ns)
 			return false;
+	}
 	return true;
 }
 

@@ -115,6 +115,7 @@ struct kube {
 	uint64_t changed[KUBE_CHANGED_BITS / 64];
 	struct kube_object *building; /* what kube__find() asks for */
 	bool is_out_of_memory;	      /* for what is asked */
+	bool is_built;		      /* each list has been whole, and its targets made */
 };
 
 /* Begins with a list. 0 or -ENOMEM. */

@@ -197,11 +197,17 @@ const struct dcm_table kubernetes_sd__table = {
 
 /* ---- from objects to targets ---- */
 
-static bool is_synced(const struct kube *k)
+/* What is joined with objects of the watch has been listed: in their namespace, and what is in none. */
+static bool is_ready(const struct kube *k, const struct kube_watch *of)
 {
-	for (size_t i = 0; i < k->watches.n; i++)
-		if (!k->watches.v[i]->is_synced)
+	for (size_t i = 0; i < k->watches.n; i++) {
+		const struct kube_watch *w = k->watches.v[i];
+		const bool is_joined = !w->namespace || !of->namespace ||
+				       strcmp(w->namespace, of->namespace) == 0;
+
+		if (is_joined && !w->is_synced)
 			return false;
+	}
 	return true;
 }
 
@@ -252,21 +258,43 @@ static bool has_changed(struct kube *k, const struct kube_object *o)
 	return false;
 }
 
+static void build_changed(struct kube *k, const struct kube_watch *w)
+{
+	for (uint32_t b = 0; b < w->n_buckets; b++)
+		for (struct kube_object *o = w->buckets[b]; o; o = o->next)
+			if (o->is_dirty || has_changed(k, o))
+				build(k, o);
+}
+
 static void rebuild(void *ctx)
 {
 	struct kube *k = ctx;
 
-	if (!is_synced(k))
-		return; /* the end of a list says so again */
+	bool all = true;
+
+	/* What has to wait stays dirty: the end of a list comes here again. */
 	for (size_t i = 0; i < k->watches.n; i++) {
 		const struct kube_watch *w = k->watches.v[i];
 
-		for (uint32_t b = 0; w->is_primary && b < w->n_buckets; b++)
-			for (struct kube_object *o = w->buckets[b]; o; o = o->next)
-				if (o->is_dirty || has_changed(k, o))
-					build(k, o);
+		if (!w->is_primary)
+			continue;
+		if (is_ready(k, w))
+			build_changed(k, w);
+		else
+			all = false;
 	}
 	memset(k->changed, 0, sizeof(k->changed));
+	if (all && !k->is_built) {
+		k->is_built = true;
+		job__looked(k->d->job);
+	}
+}
+
+static bool is_whole(const struct discovery *d)
+{
+	const struct kube *k = d->state;
+
+	return k && k->is_built;
 }
 
 static void rebuild_in(struct kube *k, int64_t ns)
@@ -431,4 +459,5 @@ const struct discovery_kind kubernetes_sd = {
 	.name = "kubernetes_sd",
 	.start = start,
 	.stop = stop,
+	.is_whole = is_whole,
 };
