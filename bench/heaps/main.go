@@ -2,11 +2,12 @@
 
 // heaps - serves heap profiles that grow, for bench/scrape
 //
-//	heaps SNAPSHOTS [DOORS CERTIFICATE]
+//	heaps SNAPSHOTS HOSTS [DOORS CERTIFICATE]
 //
 // Makes that many real profiles of its own allocations, one after the other, of 60 to 70 kB each (gzip, as Go writes them),
-// prints the address, the sizes in bytes packed and unpacked, and the samples of the last, and serves them: the k-th question
-// with one ?n=N gets the k-th, and from the last on always that. The profiles are this program's: main.leaf under some
+// prints its port and the sizes in bytes, packed and unpacked, of the last, and serves them at that port of HOSTS addresses, of which
+// the i-th is 127.1.(i / 250).(i % 250 + 1): each is a host of its own, that nobody shares a connection with. The k-th question to
+// one gets the k-th profile, and from the last on always that. The profiles are this program's: main.leaf under some
 // 4,300 different chains of main.left and main.right. DOORS ports more speak TLS; their numbers are the second line, and the
 // certificate that they show, which is its own authority, stands in the file CERTIFICATE. Standard library only.
 package main
@@ -122,24 +123,28 @@ func main() {
 	}
 	var lock sync.Mutex
 	asked := map[string]int{}
-	listener, err := net.Listen("tcp", "127.0.0.1:0")
-	check(err)
-	last := all[len(all)-1]
-	fmt.Println(listener.Addr(), len(last), unpacked(last))
 	http.HandleFunc("/", func(w http.ResponseWriter, r *http.Request) {
-		n := r.FormValue("n")
 		lock.Lock()
-		k := asked[n]
+		k := asked[r.Host]
 		if k < len(all)-1 {
-			asked[n]++
+			asked[r.Host]++
 		}
 		lock.Unlock()
 		w.Header().Set("Content-Type", "application/octet-stream")
 		w.Write(all[k])
 	})
-	if len(os.Args) > 3 {
-		doors, _ := strconv.Atoi(os.Args[2])
-		open(doors, os.Args[3])
+	hosts, _ := strconv.Atoi(os.Args[2])
+	port, last := "0", all[len(all)-1]
+	for i := 0; i < hosts; i++ {
+		l, err := net.Listen("tcp", fmt.Sprintf("127.1.%d.%d:%s", i/250, i%250+1, port))
+		check(err)
+		_, port, _ = net.SplitHostPort(l.Addr().String())
+		go http.Serve(l, nil)
 	}
-	fmt.Fprintln(os.Stderr, http.Serve(listener, nil))
+	fmt.Println(port, len(last), unpacked(last))
+	if len(os.Args) > 4 {
+		doors, _ := strconv.Atoi(os.Args[3])
+		open(doors, os.Args[4])
+	}
+	select {}
 }
