@@ -13,6 +13,7 @@ certificates_made scrape_hostile ca server 127.0.0.1
 certificates_made scrape_hostile ca client scraper
 mv "$dir/ca/server.pem" "$dir/ca/good.pem" && mv "$dir/ca/server.key" "$dir/ca/good.key"
 DAYS=-1 certificates_made scrape_hostile ca server 127.0.0.1
+DAYS=-1 certificates_made scrape_hostile ca client late
 certificates_made scrape_hostile other client stranger
 python3 "$top_srcdir/tests/lib/hostile_pprof.py" "$dir/ca/good.pem" "$dir/ca/good.key" "$dir/ca/ca.pem" \
 	"$dir/ca/server.pem" "$dir/ca/server.key" >"$dir/servers" 2>"$dir/servers.err" &
@@ -77,6 +78,7 @@ tls='scheme: https'
 	job header "$secure" /header "$tls" "$own" "http_headers: { X-Scrape-Token: { secrets: [ secret-header ] } }"
 	job mutual "$secure" /mutual "$tls" "tls_config: { ca_file: $dir/ca/ca.pem, cert_file: $dir/ca/scraper.pem, key_file: $dir/ca/scraper.key }"
 	job mutual_without "$secure" /mutual "$tls" "$own"
+	job mutual_expired "$secure" /mutual "$tls" "tls_config: { ca_file: $dir/ca/ca.pem, cert_file: $dir/ca/late.pem, key_file: $dir/ca/late.key }"
 	job mutual_stranger "$secure" /mutual "$tls" "tls_config: { ca_file: $dir/ca/ca.pem, cert_file: $dir/other/stranger.pem, key_file: $dir/other/stranger.key }"
 } >"$dir/scrape.yaml"
 daemon_begin scrape_hostile.starts -c "$dir/scrape.yaml"
@@ -121,7 +123,8 @@ expect_said bearer_wrong down 'status 401'
 expect_said oauth2_wrong down '401'
 expect_said bearer_no_file down "$dir/absent"
 expect_said mutual_without down 'status 401'
-expect_said mutual_stranger down ''
+expect_said mutual_expired down 'certificate'
+expect_said mutual_stranger down 'certificate'
 
 # The good one is asked as if it were alone, and memory is what the limits say.
 asked() { curl -s "http://$plain/asked" | awk '$1 == "/good" { print $2 }'; }
