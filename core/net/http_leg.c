@@ -478,6 +478,17 @@ static void wait_no_more(struct call *c)
 		}
 }
 
+/* More calls than connections: some may wait for one. */
+static bool is_crowded(struct http_pool *p)
+{
+	bool yes;
+
+	pthread_mutex_lock(&p->mutex);
+	yes = p->n_calls > p->n_connections_max;
+	pthread_mutex_unlock(&p->mutex);
+	return yes;
+}
+
 /* ------------------------------------------------------------------------------------------------
  * Begin, go on
  */
@@ -492,6 +503,7 @@ static void begin_request(struct call *c)
 		return;
 	}
 	c->last_byte_ns = pool__now();
+	c->began_crowded = is_crowded(c->client->pool);
 	if (r == 0 && curl_multi_add_handle(c->client->pool->multi, c->curl))
 		r = error__nomem(&err);
 	if (r == -ENOMEM)
@@ -540,6 +552,9 @@ static void describe_wait(struct call *c, char ret[static 160])
 	else if (connected)
 		snprintf(ret, 160, "connected, and then nothing; does the server speak %s there?",
 			 c->place.tls ? "TLS" : "HTTP");
+	else if (c->began_crowded)
+		snprintf(ret, 160, "no connection, as all %ld may be taken; raise the limit of open files (ulimit -n): they are three quarters of it",
+			 c->client->pool->n_connections_max);
 	else
 		snprintf(ret, 160, "no connection; does the host answer there?");
 }

@@ -51,6 +51,7 @@ struct call {
 	uint64_t n_bytes;		     /* unpacked, of this answer */
 	uint32_t n_head_bytes, n_head_lines; /* of what stands before it and behind it */
 	uint32_t n_redirects;
+	bool began_crowded; /* there were more calls than connections: it may have had to wait for one */
 	bool uses_token, renewed_token;
 	uint64_t token_version;
 	int unwatched; /* why nobody waits for its socket, a negative errno; 0: somebody does */

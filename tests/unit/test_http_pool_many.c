@@ -11,6 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/epoll.h>
+#include <sys/resource.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
@@ -145,6 +146,55 @@ static void who_hangs_harms_nobody(void **state)
 	assert_int_equal(h.n_done, N_HANGING);
 	assert_int_equal(h.n_cancelled, N_HANGING);
 	assert_false(h.bad);
+}
+
+/* Calls by what they were told: to wait for a connection, or for the server. */
+struct told {
+	_Atomic unsigned n_crowded, n_others;
+};
+
+static void note_sentence(void *ctx, const struct dcm_http_reply *r)
+{
+	struct told *told = ctx;
+
+	if (strstr(r->sentence,
+		   "no connection, as all 16 may be taken; raise the limit of open files"))
+		told->n_crowded++;
+	else if (strstr(r->sentence, "the server takes the request and says nothing"))
+		told->n_others++;
+}
+
+/* Where there are more calls than descriptors allow connections, it is not the server that is blamed. */
+static void who_finds_no_connection_is_told_why(void **state)
+{
+	NEEDS_PEER;
+	struct http_pool *own = NULL;
+	struct dcm_http_client *c = NULL;
+	struct rlimit before, few;
+	struct told told = { 0 };
+	char url[200];
+	struct dcm_http_call call = { .size = sizeof(call),
+				      .url = url,
+				      .timeout_ns = 1000000000,
+				      .done = note_sentence,
+				      .ctx = &told };
+
+	snprintf(url, sizeof(url), "%s/hang", peer__url("http"));
+	assert_int_equal(http_pool__new("decima/test", &own), 0);
+	assert_int_equal(getrlimit(RLIMIT_NOFILE, &before), 0);
+	few = (struct rlimit){ 60, before.rlim_max };
+	assert_int_equal(setrlimit(RLIMIT_NOFILE, &few), 0);
+	/* It is looked at with the first client. */
+	assert_int_equal(http_pool__client_new(own, &own, &plain, &c, NULL), 0);
+	assert_int_equal(setrlimit(RLIMIT_NOFILE, &before), 0);
+	for (int i = 0; i < 24; i++)
+		assert_int_equal(http_pool__start(c, &call, NULL, NULL), 0);
+	for (int i = 0; i < 10000 && told.n_crowded + told.n_others < 24; i++)
+		usleep(1000);
+	assert_int_equal(told.n_others, 16);
+	assert_int_equal(told.n_crowded, 8);
+	http_pool__client_free(c);
+	http_pool__free(own);
 }
 
 static const char *const paths[] = {
@@ -497,6 +547,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(two_thousand_at_once),
 		cmocka_unit_test(who_hangs_harms_nobody),
+		cmocka_unit_test(who_finds_no_connection_is_told_why),
 		cmocka_unit_test(ended_at_any_moment),
 		cmocka_unit_test(tokens_at_any_moment),
 		cmocka_unit_test(callbacks_begin_calls),
