@@ -313,7 +313,7 @@ static void difference(const struct forms *f)
 						    .values = values,
 						    .time_ns = p->time_ns,
 						    .duration_ns = p->duration_ns },
-			     &got, NULL));
+			     1, &got, NULL));
 	delta__replace(&base, &next);
 	batch__unref(got);
 	free(values);

@@ -403,7 +403,9 @@ static bool runs_at_once(const struct exchange *x, const struct http_route *rout
 {
 	bool is_page = route && strcmp(route->pattern, "/") == 0;
 
-	return !route || (route->quick && (!x->is_late || (route->role == HTTP_ROLE_NONE && !is_page)));
+	/* Who may not ask is told so, and takes no place of those who may. */
+	return !route || x->request.role < route->role ||
+	       (route->quick && (!x->is_late || (route->role == HTTP_ROLE_NONE && !is_page)));
 }
 
 bool requests__complete(struct requests *r, struct exchange *x)

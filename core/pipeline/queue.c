@@ -438,12 +438,12 @@ static void append(struct queue *q, struct queue_entry *e)
 }
 
 /* The new one is the one that is lost. */
-static int lose_new(struct queue *q, struct queue_entry *e, const char *reason)
+static int lose_new(struct queue *q, struct queue_entry *e, const char *reason, int status)
 {
 	pthread_mutex_lock(&q->pool->mutex);
 	q->totals->n_in++;
 	pthread_mutex_unlock(&q->pool->mutex);
-	lost(q, &(struct thrown){ .first = e, .reason = reason, .status = -ENOBUFS });
+	lost(q, &(struct thrown){ .first = e, .reason = reason, .status = status });
 	return 0;
 }
 
@@ -472,7 +472,8 @@ static int push(struct queue *q, struct dcm_batch *batch, struct ack *ack, int64
 	if (r == 0)
 		return 0;
 	if (r == -EAGAIN && (!fits || q->policy != QUEUE_REFUSE))
-		return lose_new(q, e, fits ? "queue_full" : "too_large");
+		return fits ? lose_new(q, e, "queue_full", -ENOBUFS)
+			    : lose_new(q, e, "too_large", -EFBIG);
 	batch__unref(batch);
 	/* Not settled: the caller still has its own reference, and was told no. */
 	ack__unref(ack, 0);

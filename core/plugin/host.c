@@ -43,7 +43,8 @@ struct host {
 	const struct host_services *services;
 	char *name, *data_dir;
 	struct dcm_hash source;
-	_Atomic uint64_t n_builders;
+	_Atomic uint64_t n_builders; /* each numbers its batches from such a 2^32nd on; the first block is n_decoded's */
+	_Atomic uint64_t n_decoded;
 	struct emissions *emissions;
 
 	pthread_mutex_t mutex;
@@ -317,7 +318,7 @@ static struct dcm_builder *host_builder_new(const struct dcm_host *host, uint64_
 	struct dcm_builder *b = builder__new(max_bytes);
 
 	if (b)
-		builder__set_source(b, h->source, atomic_fetch_add(&h->n_builders, 1) << 32);
+		builder__set_source(b, h->source, (atomic_fetch_add(&h->n_builders, 1) + 1) << 32);
 	return b;
 }
 
@@ -440,13 +441,28 @@ static int host_encode(const struct dcm_host *host, const struct dcm_batch *batc
 			 : no_service(host, err, "encoder");
 }
 
+/*
+ * What says no id of its own gets one of the instance's, as what it builds has: whoever it is sent to knows it again then,
+ * when it has to be sent twice. Nobody else has the batch yet.
+ */
+static void identify(struct host *h, struct dcm_batch *b)
+{
+	if (!b->id.source.lo && !b->id.source.hi)
+		b->id = (struct dcm_batch_id){ .source = h->source,
+					       .sequence = atomic_fetch_add(&h->n_decoded, 1) };
+}
+
 static int host_decode(const struct dcm_host *host, const char *format, const uint8_t *data,
 		       size_t n, struct dcm_batch **ret_batch, struct dcm_error *err)
 {
 	const struct host_services *s = mine(host)->services;
 
-	return s->decode ? s->decode(s->ctx, format, data, n, ret_batch, err)
-			 : no_service(host, err, "decoder");
+	int r = s->decode ? s->decode(s->ctx, format, data, n, ret_batch, err)
+			  : no_service(host, err, "decoder");
+
+	if (r == 0)
+		identify(mine(host), *ret_batch);
+	return r;
 }
 
 static int host_decode_as(const struct dcm_host *host, const struct dcm_decode *how, const uint8_t *data,
@@ -454,8 +470,12 @@ static int host_decode_as(const struct dcm_host *host, const struct dcm_decode *
 {
 	const struct host_services *s = mine(host)->services;
 
-	return s->decode_as ? s->decode_as(s->ctx, how, data, n, ret_batch, err)
-			    : no_service(host, err, "decoder");
+	int r = s->decode_as ? s->decode_as(s->ctx, how, data, n, ret_batch, err)
+			     : no_service(host, err, "decoder");
+
+	if (r == 0)
+		identify(mine(host), *ret_batch);
+	return r;
 }
 
 static int host_revalued(const struct dcm_host *host, struct dcm_batch *batch,

@@ -148,7 +148,7 @@ struct dcm_page {
 
 /* Does the batch get an id that the same bytes, labels, name, measure and time always have, so that a store knows a retry? */
 enum dcm_identity {
-	DCM_IDENTITY_NONE,
+	DCM_IDENTITY_NONE, /* the instance's next one, as what it builds; so below, where it is not otherwise */
 	DCM_IDENTITY_TIMED, /* if all its profiles say their time: else the same may be meant to come again */
 	DCM_IDENTITY_ALWAYS, /* if one does not, the caller's time tells it from others */
 };

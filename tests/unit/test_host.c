@@ -18,6 +18,7 @@
 #include "core/base/fd.h"
 #include "core/base/str.h"
 #include "core/batch/batch.h"
+#include "core/batch/builder.h"
 #include "core/plugin/emissions.h"
 #include "core/plugin/sources.h"
 #include "tests/unit/failmalloc.h"
@@ -182,6 +183,52 @@ static void note_times(void *ctx, const struct stats_view *view)
 {
 	if (strcmp(view->name, "decima_took_seconds") == 0)
 		*(struct stats_view *)ctx = *view;
+}
+
+/* Reads anything as a batch that has no id, or "own" as one that has. */
+static int decode_what_says_no_id(void *ctx, const char *format, const uint8_t *data, size_t n,
+				  struct dcm_batch **ret, struct dcm_error *err)
+{
+	struct dcm_builder *b = builder__new(0);
+
+	(void)ctx;
+	(void)data;
+	(void)n;
+	if (strcmp(format, "own") == 0)
+		builder__set_source(b, (struct dcm_hash){ 5, 6 }, 7);
+	int r = builder__seal(b, ret, err);
+	builder__free(b);
+	return r;
+}
+
+/* Whoever a batch is sent to knows it again by its id, wherever it came from: no two have the same. */
+static void what_is_decoded_has_an_id(void **state)
+{
+	static struct setup s;
+	struct dcm_batch_id ids[4];
+
+	(void)state;
+	begin(&s);
+	s.services.decode = decode_what_says_no_id;
+	for (int i = 0; i < 4; i++) {
+		struct dcm_builder *builder = s.host->builder_new(s.host, 0);
+		struct dcm_batch *b = NULL;
+
+		assert_int_equal(i < 3 ? s.host->decode(s.host, i < 2 ? "none" : "own", NULL, 0, &b, NULL)
+				       : s.host->seal(builder, &b, NULL),
+				 0);
+		ids[i] = b->id;
+		s.host->batch_unref(b);
+		s.host->builder_free(builder);
+	}
+	assert_true(ids[0].source.lo || ids[0].source.hi);
+	assert_memory_equal(&ids[0].source, &ids[1].source, sizeof(ids[0].source));
+	assert_memory_equal(&ids[0].source, &ids[3].source, sizeof(ids[0].source));
+	assert_int_not_equal(ids[0].sequence, ids[1].sequence);
+	assert_int_not_equal(ids[0].sequence, ids[3].sequence);
+	assert_int_not_equal(ids[1].sequence, ids[3].sequence);
+	assert_true(ids[2].source.lo == 5 && ids[2].source.hi == 6 && ids[2].sequence == 7);
+	end(&s);
 }
 
 /* Two owners of one metric: it goes with the second, and another job's is another metric. */
@@ -701,6 +748,7 @@ int main(void)
 		cmocka_unit_test(states_are_logged_when_they_change),
 		cmocka_unit_test(the_cores_trouble_shows_while_the_plugin_is_content),
 		cmocka_unit_test(metrics_carry_the_instance),
+		cmocka_unit_test(what_is_decoded_has_an_id),
 		cmocka_unit_test(metrics_with_labels_end),
 		cmocka_unit_test(one_metric_is_one_however_often),
 		cmocka_unit_test(no_two_batches_share_an_id),

@@ -53,6 +53,9 @@ static void what_is_wrong_with_the_object_is_refused(void **state)
 		 -EBADMSG, "EntityTooLarge: 5 GiB");
 	reads_as(400, "<Error><Code>KeyTooLongError</Code></Error>", -EBADMSG,
 		 "KeyTooLongError; shorten object_name");
+	reads_as(400, "<Error><Code>InvalidArgument</Code></Error>", -EBADMSG, "InvalidArgument");
+	reads_as(403, "<Error><Code>Whatever</Code></Error>", -EAGAIN, "Whatever");
+	reads_as(400, "<Error><Code>BadDigest</Code></Error>", -EAGAIN, "BadDigest");
 	/* A proxy before the server has no code. */
 	reads_as(413, "<html>too large</html>", -EBADMSG, "");
 	reads_as(413, "<Error><Code>SlowDown</Code></Error>", -EAGAIN, "SlowDown");

@@ -321,9 +321,16 @@ static void done(void *ctx, const struct dcm_http_reply *reply)
 /* Want of some resource may pass, but not that of room for one message. */
 static bool is_too_large(const struct delivery *d)
 {
-	return d->grpc_status == GRPC_RESOURCE_EXHAUSTED &&
-	       (strstr(d->sentence, "larger than max") ||
-		strstr(d->sentence, "exceeds maximum size"));
+	/* grpc-go, grpc-java, grpc-dotnet; a Decima */
+	static const char *const words[] = { "larger than max", "exceeds maximum size",
+					     "maximum configured message size", "too large",
+					     "the body has more than" };
+
+	for (size_t i = 0;
+	     d->grpc_status == GRPC_RESOURCE_EXHAUSTED && i < sizeof(words) / sizeof(words[0]); i++)
+		if (strstr(d->sentence, words[i]))
+			return true;
+	return false;
 }
 
 static int judge_grpc(const struct delivery *d)

@@ -30,6 +30,10 @@ static const struct meaning {
 	{ "AuthorizationHeaderMalformed", false, "set region to the bucket's" },
 	{ "PermanentRedirect", false, "set region, and endpoint, to the bucket's" },
 	{ "QuotaExceeded", false, "make room there" },
+	{ "RequestTimeout", false, NULL },
+	{ "IncompleteBody", false, NULL },
+	{ "BadDigest", false, NULL },
+	{ "XAmzContentSHA256Mismatch", false, NULL },
 	{ "EntityTooLarge", true, NULL },
 	{ "KeyTooLongError", true, "shorten object_name" },
 	{ "InvalidURI", true, "change object_name" },
@@ -102,5 +106,8 @@ int s3_answer__judge(int status, struct dcm_str body, struct buf *ret_words)
 	else if (moved)
 		buf__printf(ret_words, "%sthe bucket is elsewhere: set region, and endpoint, to its own",
 			    ret_words->n ? "; " : "");
-	return (m && m->is_refused) || (!code.n && (status == 413 || status == 414)) ? -EBADMSG : -EAGAIN;
+	if (m)
+		return m->is_refused ? -EBADMSG : -EAGAIN;
+	/* What is wrong stays wrong; a proxy before the server has no code. */
+	return (code.n ? status == 400 : status == 413 || status == 414) ? -EBADMSG : -EAGAIN;
 }
