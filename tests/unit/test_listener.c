@@ -591,6 +591,8 @@ static void test_busy(void **state)
 	}
 	assert_int_equal(call("/quick", HTTP_GET, NULL, NULL, 0), 200);
 	assert_int_equal(call("/echo", HTTP_GET, NULL, NULL, 0), 503);
+	/* Who may not ask needs no turn to be told so. */
+	assert_int_equal(call("/admin", HTTP_POST, NULL, NULL, 0), 403);
 	/* What waits for the control thread waits for no question. */
 	assert_int_equal(call("/control", HTTP_GET, NULL, NULL, 0), 200);
 	/* Clients that hang up cancel their questions. */
