@@ -702,8 +702,12 @@ static int on_stream_close(nghttp2_session *session, int32_t id, uint32_t code, 
 
 	(void)code;
 	(void)ctx;
-	if (c)
-		call_free(c);
+	if (!c)
+		return 0;
+	/* What nobody took counts in the connection's window until it is said to be gone: all its calls share that. */
+	if (c->held.n)
+		nghttp2_session_consume_connection(session, c->held.n);
+	call_free(c);
 	return 0;
 }
 
