@@ -175,7 +175,7 @@ static void who_finds_no_connection_is_told_why(void **state)
 	char url[200];
 	struct dcm_http_call call = { .size = sizeof(call),
 				      .url = url,
-				      .timeout_ns = 1000000000,
+				      .timeout_ns = 5000000000,
 				      .done = note_sentence,
 				      .ctx = &told };
 
@@ -189,7 +189,7 @@ static void who_finds_no_connection_is_told_why(void **state)
 	assert_int_equal(setrlimit(RLIMIT_NOFILE, &before), 0);
 	for (int i = 0; i < 24; i++)
 		assert_int_equal(http_pool__start(c, &call, NULL, NULL), 0);
-	for (int i = 0; i < 10000 && told.n_crowded + told.n_others < 24; i++)
+	for (int i = 0; i < 30000 && told.n_crowded + told.n_others < 24; i++)
 		usleep(1000);
 	assert_int_equal(told.n_others, 16);
 	assert_int_equal(told.n_crowded, 8);
