@@ -478,17 +478,6 @@ static void wait_no_more(struct call *c)
 		}
 }
 
-/* More calls than connections: some may wait for one. */
-static bool is_crowded(struct http_pool *p)
-{
-	bool yes;
-
-	pthread_mutex_lock(&p->mutex);
-	yes = p->n_calls > p->n_connections_max;
-	pthread_mutex_unlock(&p->mutex);
-	return yes;
-}
-
 /* ------------------------------------------------------------------------------------------------
  * Begin, go on
  */
@@ -503,7 +492,6 @@ static void begin_request(struct call *c)
 		return;
 	}
 	c->last_byte_ns = pool__now();
-	c->began_crowded = is_crowded(c->client->pool);
 	if (r == 0 && curl_multi_add_handle(c->client->pool->multi, c->curl))
 		r = error__nomem(&err);
 	if (r == -ENOMEM)

@@ -322,6 +322,7 @@ static int take_slot(struct http_pool *p, struct call *c)
 	c->slot = i;
 	c->id = (uint64_t)p->slots.v[i].turn << 32 | (i + 1);
 	p->n_calls++;
+	c->began_crowded = p->n_calls > p->n_connections_max;
 	return 0;
 }
 

@@ -29,7 +29,8 @@ struct call {
 	struct dcm_http_client *client;
 	struct http_setup *setup; /* the client's, or its token's */
 	uint64_t id;
-	uint32_t slot; /* in pool->slots */
+	uint32_t slot;	    /* in pool->slots */
+	bool began_crowded; /* among more calls than connections: it may have to wait for one */
 
 	/* What is asked. */
 	struct dcm_http_call ask; /* texts in it are of `headers`, `method`, `data` */
@@ -51,7 +52,6 @@ struct call {
 	uint64_t n_bytes;		     /* unpacked, of this answer */
 	uint32_t n_head_bytes, n_head_lines; /* of what stands before it and behind it */
 	uint32_t n_redirects;
-	bool began_crowded; /* there were more calls than connections: it may have had to wait for one */
 	bool uses_token, renewed_token;
 	uint64_t token_version;
 	int unwatched; /* why nobody waits for its socket, a negative errno; 0: somebody does */

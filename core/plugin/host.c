@@ -456,7 +456,6 @@ static int host_decode(const struct dcm_host *host, const char *format, const ui
 		       size_t n, struct dcm_batch **ret_batch, struct dcm_error *err)
 {
 	const struct host_services *s = mine(host)->services;
-
 	int r = s->decode ? s->decode(s->ctx, format, data, n, ret_batch, err)
 			  : no_service(host, err, "decoder");
 
@@ -469,7 +468,6 @@ static int host_decode_as(const struct dcm_host *host, const struct dcm_decode *
 			  size_t n, struct dcm_batch **ret_batch, struct dcm_error *err)
 {
 	const struct host_services *s = mine(host)->services;
-
 	int r = s->decode_as ? s->decode_as(s->ctx, how, data, n, ret_batch, err)
 			     : no_service(host, err, "decoder");
 

@@ -103,10 +103,10 @@ class Recorder(Handler):
         rest, _, query = self.path.partition("?")
         for name, seconds in self.server.late.items():
             with self.server.lock:
-                is_first = (rest, name) not in self.server.lingered and name + "=" in query
-                self.server.lingered |= {(rest, name)} if is_first else set()
-            if is_first:
-                time.sleep(seconds)
+                if name + "=" not in query or (rest, name) in self.server.lingered:
+                    continue
+                self.server.lingered.add((rest, name))
+            time.sleep(seconds)
 
     def relay(self, entry):
         c = upstream(self.server.upstream)

@@ -19,6 +19,7 @@
 #include "core/base/str.h"
 #include "core/batch/batch.h"
 #include "core/batch/builder.h"
+#include "core/batch/identity.h"
 #include "core/plugin/emissions.h"
 #include "core/plugin/sources.h"
 #include "tests/unit/failmalloc.h"
@@ -228,6 +229,24 @@ static void what_is_decoded_has_an_id(void **state)
 	assert_int_not_equal(ids[0].sequence, ids[3].sequence);
 	assert_int_not_equal(ids[1].sequence, ids[3].sequence);
 	assert_true(ids[2].source.lo == 5 && ids[2].source.hi == 6 && ids[2].sequence == 7);
+	end(&s);
+}
+
+/* As who links with us has it: who does not asks the host. */
+static void stacks_have_hashes(void **state)
+{
+	static struct setup s;
+	CLEANUP(batch__unrefp) struct dcm_batch *b = random_batch__new(1, 0);
+
+	(void)state;
+	begin(&s);
+	assert_true(b->n_stacks > 0);
+	for (uint32_t i = 0; i < b->n_stacks; i++) {
+		const struct dcm_hash told = s.host->stack_hash(s.host, b, i),
+				      want = identity__stack(b, i);
+
+		assert_memory_equal(&told, &want, sizeof(want));
+	}
 	end(&s);
 }
 
@@ -749,6 +768,7 @@ int main(void)
 		cmocka_unit_test(the_cores_trouble_shows_while_the_plugin_is_content),
 		cmocka_unit_test(metrics_carry_the_instance),
 		cmocka_unit_test(what_is_decoded_has_an_id),
+		cmocka_unit_test(stacks_have_hashes),
 		cmocka_unit_test(metrics_with_labels_end),
 		cmocka_unit_test(one_metric_is_one_however_often),
 		cmocka_unit_test(no_two_batches_share_an_id),

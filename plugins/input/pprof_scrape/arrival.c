@@ -134,7 +134,7 @@ static int copy_values(const struct dcm_batch *b, const struct dcm_profile *p, s
 {
 	size_t n = (size_t)p->n_rows * p->n_types;
 
-	c->values = mem__zalloc(2 * n + 1, sizeof(*c->values));
+	c->values = mem__resize(NULL, 2 * n + 1, sizeof(*c->values)); /* each is written before it is read */
 	if (!c->values)
 		return -ENOMEM;
 	if (n)
@@ -260,11 +260,13 @@ static bool is_told_at_its_end(const struct target *t, const struct dcm_batch *b
 {
 	static const char *const kinds[] = { "alloc_objects", "contentions", "goroutine", "threadcreate" };
 	const struct dcm_str type = b->strings[b->types[p->type_off].sample_type];
-	bool is_counted = false;
 
+	if (!t->covers_ns)
+		return false;
 	for (size_t i = 0; i < sizeof(kinds) / sizeof(kinds[0]); i++)
-		is_counted |= str__eq(type, str__of(kinds[i]));
-	return is_counted && t->covers_ns > 0;
+		if (str__eq(type, str__of(kinds[i])))
+			return true;
+	return false;
 }
 
 /* Since when what it says has been so. */

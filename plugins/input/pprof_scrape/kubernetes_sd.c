@@ -269,7 +269,6 @@ static void build_changed(struct kube *k, const struct kube_watch *w)
 static void rebuild(void *ctx)
 {
 	struct kube *k = ctx;
-
 	bool all = true;
 
 	/* What has to wait stays dirty: the end of a list comes here again. */

@@ -221,12 +221,13 @@ static const struct dcm_table values_table = DCM_TABLE(struct values_options, va
 		.name = key, .type = DCM_OPT_INT, .offset = offsetof(struct limit_options, member), \
 		.def = "0", .min = "0", .max = most, .doc = text " 0: " unset "."                   \
 	}
-#define BODY_LIMIT(usual, unset)                                                                                                                                    \
-	{                                                                                                                                                           \
-		.name = "body_size_limit", .type = DCM_OPT_SIZE,                                                                                                    \
-		.offset = offsetof(struct limit_options, body_size), .def = usual, .min = "0",                                                                      \
-		.max = "1GiB",                                                                                                                                      \
-		.flags = DCM_OPT_BINARY, .doc = "Of an answer, unpacked; a larger one is refused. MB and the like are of 1024, as Prometheus has it. 0: " unset "." \
+#define BODY_LIMIT(usual, unset)                                                                   \
+	{                                                                                          \
+		.name = "body_size_limit", .type = DCM_OPT_SIZE, .flags = DCM_OPT_BINARY,          \
+		.offset = offsetof(struct limit_options, body_size), .def = usual, .min = "0",     \
+		.max = "1GiB",                                                                     \
+		.doc = "Of an answer, unpacked; a larger one is refused. MB and "                  \
+		       "the like are of 1024, as Prometheus has it. 0: " unset "."                 \
 	}
 #define LIMITS(unset)                                                                                         \
 	LIMIT("sample_limit", samples, NULL, unset,                                                           \

@@ -326,8 +326,9 @@ static bool is_too_large(const struct delivery *d)
 					     "maximum configured message size", "too large",
 					     "the body has more than" };
 
-	for (size_t i = 0;
-	     d->grpc_status == GRPC_RESOURCE_EXHAUSTED && i < sizeof(words) / sizeof(words[0]); i++)
+	if (d->grpc_status != GRPC_RESOURCE_EXHAUSTED)
+		return false;
+	for (size_t i = 0; i < sizeof(words) / sizeof(words[0]); i++)
 		if (strstr(d->sentence, words[i]))
 			return true;
 	return false;
