@@ -219,15 +219,21 @@ static int reset(void **state)
 	return 0;
 }
 
-static struct uploads *made(int64_t queue_size)
+static struct uploads *made_with(int64_t max_parallel, int64_t queue_size)
 {
-	const struct uploads_config c = { true, 2, 100 * SECOND, 1 << 20, 100 * SECOND, queue_size };
+	const struct uploads_config c = { true,	   max_parallel, 100 * SECOND,
+					  1 << 20, 100 * SECOND, queue_size };
 	const struct dcm_http_options http = { .follow_redirects = true };
 	struct uploads *u = NULL;
 
 	assert_int_equal(uploads__new(&host, &c, "http://there:1/", &http, &u, NULL), 0);
 	assert_non_null(u);
 	return u;
+}
+
+static struct uploads *made(int64_t queue_size)
+{
+	return made_with(2, queue_size);
 }
 
 static uint64_t counted(const char *what)
@@ -393,7 +399,8 @@ static void test_files_that_are_not_to_be_had(void **state)
 
 static void test_a_server_that_is_away(void **state)
 {
-	struct uploads *u = made(8);
+	/* One thread: another's looks at the clock would use up the time of a call. */
+	struct uploads *u = made_with(1, 8);
 
 	(void)state;
 	w.step_ns = 70 * SECOND; /* no pause lasts */
