@@ -283,8 +283,10 @@ static void identify(const uint8_t *data, size_t n, const struct decode_options 
 
 	if (o->identity == DCM_IDENTITY_TIMED && !timed)
 		return;
-	b->id = (struct dcm_batch_id){ .source = hash__bytes128(data, n),
-				       .sequence = timed ? 0 : (uint64_t)o->time_ns };
+	b->id = (struct dcm_batch_id){ .source = hash__bytes128(data, n), .sequence = DCM_BATCH_ONCE };
+	if (!timed)
+		mix_text(&b->id.source,
+			 (struct dcm_str){ (const char *)&o->time_ns, sizeof(o->time_ns) });
 	mix_text(&b->id.source, o->name);
 	for (uint32_t i = 0; i < o->n_labels; i++) {
 		mix_text(&b->id.source, o->labels[i].name);

@@ -161,8 +161,11 @@ struct dcm_profile {
 /* Recognises a retry: the same source never gives one sequence to two batches. */
 struct dcm_batch_id {
 	struct dcm_hash source; /* of node, the instance's name and when it started; all zero: no id, never a retry */
-	uint64_t sequence;
+	uint64_t sequence; /* counted upwards, or DCM_BATCH_ONCE */
 };
+
+/* The source is made of the bytes of what came, and of nothing else than this batch. */
+#define DCM_BATCH_ONCE UINT64_MAX
 
 struct dcm_batch {
 	uint32_t size;

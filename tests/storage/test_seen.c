@@ -2,6 +2,7 @@
 /*
  * tests/storage/test_seen.c - retries of many senders are recognised, also after a start
  */
+#include <errno.h>
 #include <stdlib.h>
 
 #include "core/base/mem.h"
@@ -61,10 +62,67 @@ static void test_senders_in_turn(void **state)
 	free(s);
 }
 
+static struct dcm_batch_id once_of(uint64_t source)
+{
+	return (struct dcm_batch_id){ .source = { source, 9 }, .sequence = DCM_BATCH_ONCE };
+}
+
+static bool has_once(const struct seen *s, uint64_t source)
+{
+	const struct dcm_batch_id id = once_of(source);
+
+	return seen__has(s, &id);
+}
+
+/* What is known by its bytes pushes out the oldest of its kind, and no sender that counts. */
+static void test_batches_that_are_sources_of_their_own(void **state)
+{
+	struct seen *s = NEW(struct seen), *back = NEW(struct seen);
+	struct manifest m = { .generation = 0 };
+	const struct dcm_batch_id sender = id_of(1, 0);
+	uint32_t next_era = 0;
+	(void)state;
+
+	assert_non_null(s);
+	assert_non_null(back);
+	seen__add(s, &sender);
+	for (uint64_t i = 1; i <= SEEN_ONCE + 10; i++) {
+		const struct dcm_batch_id id = once_of(i);
+
+		assert_false(seen__has(s, &id));
+		seen__add(s, &id);
+		seen__add(s, &id);
+	}
+	assert_int_equal(extras__write(&m, s, 5), 0);
+	assert_int_equal(extras__read(&m, back, &next_era, NULL), 0);
+	for (const struct seen *each = s; each; each = each == s ? back : NULL) {
+		assert_true(seen__has(each, &sender));
+		assert_int_equal(each->n_once, SEEN_ONCE);
+		for (uint64_t i = 1; i <= 10; i++)
+			assert_false(has_once(each, i));
+		for (uint64_t i = 11; i <= SEEN_ONCE + 10; i++)
+			assert_true(has_once(each, i));
+	}
+	/* The oldest is still the first to go. */
+	const struct dcm_batch_id more = once_of(SEEN_ONCE + 11);
+	seen__add(back, &more);
+	assert_false(has_once(back, 11));
+	assert_true(has_once(back, 12) && has_once(back, SEEN_ONCE + 11));
+
+	/* A list of another length is no list. */
+	const struct manifest_extra *extra = manifest__extra(&m, EXTRA_ONCE);
+	assert_int_equal(manifest__set_extra(&m, EXTRA_ONCE, extra->bytes, 24), 0);
+	assert_int_equal(extras__read(&m, back, &next_era, NULL), -EUCLEAN);
+	manifest__fini(&m);
+	free(back);
+	free(s);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_senders_in_turn),
+		cmocka_unit_test(test_batches_that_are_sources_of_their_own),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -297,9 +297,10 @@ static void test_identity(void **state)
 	struct dcm_batch *a = decode_heap("env", "x", &o), *b = decode_heap("env", "x", &o),
 			 *c = decode_heap("env", "y", &o), *d = decode_heap("env", "x", NULL);
 	static const char untimed[] = "a;b 1\n";
-	CLEANUP(batch__unrefp) struct dcm_batch *e = NULL, *f = NULL;
+	CLEANUP(batch__unrefp) struct dcm_batch *e = NULL, *f = NULL, *later = NULL;
 	struct dcm_error err = DCM_ERROR_INIT;
-	const struct decode_options always = { .identity = DCM_IDENTITY_ALWAYS, .time_ns = 5 };
+	const struct decode_options always = { .identity = DCM_IDENTITY_ALWAYS, .time_ns = 5 },
+				    then = { .identity = DCM_IDENTITY_ALWAYS, .time_ns = 6 };
 
 	assert_true(a->id.source.lo || a->id.source.hi);
 	assert_memory_equal(&a->id, &b->id, sizeof(a->id));
@@ -312,7 +313,11 @@ static void test_identity(void **state)
 					    &always, &f, &err),
 			 0);
 	assert_true(f->id.source.lo || f->id.source.hi);
-	assert_int_equal(f->id.sequence, 5);
+	assert_true(a->id.sequence == DCM_BATCH_ONCE && f->id.sequence == DCM_BATCH_ONCE);
+	assert_int_equal(codec__decode_with("folded", (const uint8_t *)untimed, strlen(untimed),
+					    &then, &later, &err),
+			 0);
+	assert_memory_not_equal(&f->id, &later->id, sizeof(f->id));
 }
 
 static void test_memory_runs_out(void **state)

@@ -11,7 +11,22 @@
 #include "core/base/error.h"
 #include "core/base/le.h"
 
-enum { HEAD_BYTES = 8, SOURCE_BYTES = 32, INTERVAL_BYTES = 16 };
+enum { HEAD_BYTES = 8, SOURCE_BYTES = 32, INTERVAL_BYTES = 16, ONCE_BYTES = 16 };
+
+static int write_once(struct manifest *m, const struct seen *seen)
+{
+	struct buf b = { 0 };
+
+	for (uint32_t i = 0; i < seen->n_once; i++) {
+		struct dcm_hash source = seen__once(seen, i);
+
+		buf__le64(&b, source.lo);
+		buf__le64(&b, source.hi);
+	}
+	int r = b.error ? -ENOMEM : manifest__set_extra(m, EXTRA_ONCE, b.data, b.n);
+	buf__fini(&b);
+	return r;
+}
 
 int extras__write(struct manifest *m, const struct seen *seen, uint32_t next_era)
 {
@@ -33,7 +48,7 @@ int extras__write(struct manifest *m, const struct seen *seen, uint32_t next_era
 	}
 	int r = b.error ? -ENOMEM : manifest__set_extra(m, EXTRA_STORE, b.data, b.n);
 	buf__fini(&b);
-	return r;
+	return r ? r : write_once(m, seen);
 }
 
 /* One source; returns the bytes taken, 0 when there are too few or they break a rule. */
@@ -81,13 +96,26 @@ static int get_all(const uint8_t *p, size_t n, struct seen *seen)
 	return n ? -EUCLEAN : 0;
 }
 
+static int get_once(const struct manifest_extra *extra, struct seen *seen)
+{
+	if (extra->n % ONCE_BYTES || extra->n / ONCE_BYTES > SEEN_ONCE)
+		return -EUCLEAN;
+	seen->n_once = (uint32_t)(extra->n / ONCE_BYTES);
+	for (uint32_t i = 0; i < seen->n_once; i++)
+		seen->once[i] = (struct dcm_hash){ .lo = le__get64(extra->bytes + i * ONCE_BYTES),
+						   .hi = le__get64(extra->bytes + i * ONCE_BYTES + 8) };
+	return 0;
+}
+
 int extras__read(const struct manifest *m, struct seen *seen, uint32_t *next_era, struct dcm_error *err)
 {
 	const struct manifest_extra *extra = manifest__extra(m, EXTRA_STORE);
+	const struct manifest_extra *once = manifest__extra(m, EXTRA_ONCE);
 
 	if (!extra)
 		return 0;
-	if (extra->n < HEAD_BYTES || get_all(extra->bytes, extra->n, seen))
+	if (extra->n < HEAD_BYTES || get_all(extra->bytes, extra->n, seen) ||
+	    (once && get_once(once, seen)))
 		return error__set(
 			err, -EUCLEAN,
 			"the manifest's list of batches is not one; restore it from a backup");

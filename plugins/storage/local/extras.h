@@ -18,6 +18,7 @@
 enum {
 	EXTRA_STORE = 1,
 	EXTRA_FILTERS = 3, /* filters.h; 2 is losses.h's, 4 age.h's, 5 manifest.h's own */
+	EXTRA_ONCE = 6,
 };
 
 /* 0 or -ENOMEM. */

@@ -151,6 +151,12 @@ static int write_profiles(struct writer *w, struct dcm_error *err)
 	return r;
 }
 
+static void write_seen_line(struct writer *w, struct dcm_hash source, struct seen_interval interval)
+{
+	buf__printf(&w->manifest, "seen %016" PRIx64 " %016" PRIx64 " %" PRIu64 " %" PRIu64 "\n",
+		    source.lo, source.hi, interval.first, interval.last);
+}
+
 static void write_seen(struct writer *w, struct store *s)
 {
 	pthread_rwlock_rdlock(&s->lock);
@@ -158,10 +164,12 @@ static void write_seen(struct writer *w, struct store *s)
 		const struct seen_source *src = &s->seen.sources[i];
 
 		for (uint32_t j = 0; j < src->n; j++)
-			buf__printf(&w->manifest,
-				    "seen %016" PRIx64 " %016" PRIx64 " %" PRIu64 " %" PRIu64 "\n",
-				    src->source.lo, src->source.hi, src->intervals[j].first,
-				    src->intervals[j].last);
+			write_seen_line(w, src->source, src->intervals[j]);
+	}
+	for (uint32_t i = 0; i < s->seen.n_once; i++) {
+		struct dcm_hash source = seen__once(&s->seen, i);
+
+		write_seen_line(w, source, (struct seen_interval){ DCM_BATCH_ONCE, DCM_BATCH_ONCE });
 	}
 	pthread_rwlock_unlock(&s->lock);
 }

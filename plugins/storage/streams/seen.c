@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * plugins/storage/streams/seen.c - intervals of sequences by source
+ * plugins/storage/streams/seen.c - intervals of sequences by source, and a ring of sources of one batch
  */
 #include "plugins/storage/streams/seen.h"
 
@@ -9,6 +9,26 @@
 static bool is_none(struct dcm_hash source)
 {
 	return source.lo == 0 && source.hi == 0;
+}
+
+static bool has_once(const struct seen *s, struct dcm_hash source)
+{
+	for (uint32_t i = 0; i < s->n_once; i++)
+		if (s->once[i].lo == source.lo && s->once[i].hi == source.hi)
+			return true;
+	return false;
+}
+
+static void add_once(struct seen *s, struct dcm_hash source)
+{
+	if (has_once(s, source))
+		return;
+	if (s->n_once < SEEN_ONCE) {
+		s->once[s->n_once++] = source;
+		return;
+	}
+	s->once[s->oldest_once] = source;
+	s->oldest_once = (s->oldest_once + 1) % SEEN_ONCE;
 }
 
 static uint32_t find(const struct seen *s, struct dcm_hash source)
@@ -22,9 +42,14 @@ static uint32_t find(const struct seen *s, struct dcm_hash source)
 
 bool seen__has(const struct seen *s, const struct dcm_batch_id *id)
 {
-	uint32_t at = find(s, id->source);
+	uint32_t at;
 
-	if (at == s->n || is_none(id->source))
+	if (is_none(id->source))
+		return false;
+	if (id->sequence == DCM_BATCH_ONCE)
+		return has_once(s, id->source);
+	at = find(s, id->source);
+	if (at == s->n)
 		return false;
 	const struct seen_source *src = &s->sources[at];
 	for (uint32_t i = 0; i < src->n; i++)
@@ -61,6 +86,10 @@ void seen__add_interval(struct seen *s, struct dcm_hash source, struct seen_inte
 {
 	if (is_none(source))
 		return;
+	if (interval.first == DCM_BATCH_ONCE) {
+		add_once(s, source);
+		return;
+	}
 	struct seen_source *src = find_or_make(s, source);
 	struct seen_interval all[SEEN_INTERVALS + 1];
 	uint32_t n = 0, i = 0;
@@ -83,6 +112,11 @@ void seen__add_interval(struct seen *s, struct dcm_hash source, struct seen_inte
 	uint32_t skip = n > SEEN_INTERVALS ? n - SEEN_INTERVALS : 0;
 	src->n = n - skip;
 	memcpy(src->intervals, all + skip, src->n * sizeof(all[0]));
+}
+
+struct dcm_hash seen__once(const struct seen *s, uint32_t i)
+{
+	return s->once[(s->oldest_once + i) % SEEN_ONCE];
 }
 
 void seen__add(struct seen *s, const struct dcm_batch_id *id)
