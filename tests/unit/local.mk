@@ -564,6 +564,10 @@ unit_tests += tests/unit/test_spool_trouble
 tests_unit_test_spool_trouble_SOURCES = tests/unit/test_spool_trouble.c $(SPOOL_RIG)
 tests_unit_test_spool_trouble_LDADD = $(PIPELINE_LA) $(UNIT_LIBS)
 
+unit_tests += tests/unit/test_delivery
+tests_unit_test_delivery_SOURCES = tests/unit/test_delivery.c
+tests_unit_test_delivery_LDADD = $(DELIVERY_LA) $(UNIT_LIBS)
+
 unit_tests += tests/unit/test_sender
 tests_unit_test_sender_SOURCES = tests/unit/test_sender.c $(RANDOM_BATCH)
 tests_unit_test_sender_LDADD = $(DELIVERY_LA) $(PIPELINE_LA) $(UNIT_LIBS)

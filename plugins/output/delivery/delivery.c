@@ -13,6 +13,7 @@
 
 #include "core/base/buf.h"
 #include "core/base/error.h"
+#include "core/base/hash.h"
 #include "core/base/mem.h"
 #include "core/base/str.h"
 #include "core/base/units.h"
@@ -22,7 +23,9 @@
 #define SECOND		 INT64_C(1000000000)
 #define WAIT_MAX_S	 INT64_C(3600) /* whatever the other side says */
 #define ANSWER_MAX_BYTES 65536
-#define SENTENCE_MAX	 300 /* bytes of the other side's words that are told on */
+#define SENTENCE_MAX	 300		/* bytes of the other side's words that are told on */
+#define FAILING_NS	 (600 * SECOND) /* delivery.h: ten minutes of failures */
+#define FAILURES_MIN	 5
 /* What servers of gRPC take in a message unless they are told otherwise. */
 #define USUAL_BYTES ((size_t)4 << 20)
 
@@ -30,6 +33,7 @@
 enum {
 	GRPC_OK = 0,
 	GRPC_CANCELLED = 1,
+	GRPC_UNKNOWN = 2,
 	GRPC_INVALID_ARGUMENT = 3,
 	GRPC_DEADLINE_EXCEEDED = 4,
 	GRPC_NOT_FOUND = 5,
@@ -38,6 +42,7 @@ enum {
 	GRPC_ABORTED = 10,
 	GRPC_OUT_OF_RANGE = 11,
 	GRPC_UNIMPLEMENTED = 12,
+	GRPC_INTERNAL = 13,
 	GRPC_UNAVAILABLE = 14,
 	GRPC_DATA_LOSS = 15,
 	GRPC_UNAUTHENTICATED = 16,
@@ -48,6 +53,11 @@ struct delivery {
 	const struct dcm_host *host;
 	struct dcm_http_client *client;
 	int64_t not_before_ns; /* the other side has asked for patience until then */
+	struct {
+		uint64_t of; /* hash of the request; 0: none failed there lately */
+		uint32_t n;
+		int64_t first_ns;
+	} failures; /* of the other side's, on one request, in a row */
 	const struct delivery_request *request;
 
 	pthread_mutex_t lock; /* guards: */
@@ -184,28 +194,34 @@ static struct rpc_status details_of(const struct delivery *d, const struct dcm_h
 	return none;
 }
 
-/*
- * A google.rpc.Status says it; the sentence of a problem (RFC 9457) stands between "detail":" and the next quote that is not
- * escaped; else all of it.
- */
-static struct dcm_str words_of(const struct dcm_http_reply *reply)
+/* Of JSON what stands behind the key, up to the next quote that is not escaped; NULL without the key. */
+static const char *text_of_key(struct dcm_str json, struct dcm_str key, uint32_t *ret_n)
 {
-	if (is_protobuf(reply))
-		return rpc_status__read((struct dcm_str){ (const char *)reply->data, (uint32_t)reply->n })
-			.message;
-
-	static const char key[] = "\"detail\":\"";
-	const char *text = (const char *)reply->data;
-	const char *from = reply->n ? memmem(text, reply->n, key, sizeof(key) - 1) : NULL;
+	const char *from = json.n ? memmem(json.p, json.n, key.p, key.n) : NULL;
 	size_t n = 0, rest;
 
 	if (!from)
-		return (struct dcm_str){ text, (uint32_t)reply->n };
-	from += sizeof(key) - 1;
-	rest = reply->n - (size_t)(from - text);
+		return NULL;
+	from += key.n;
+	rest = json.n - (size_t)(from - json.p);
 	while (n < rest && from[n] != '"')
 		n += from[n] == '\\' && n + 1 < rest ? 2 : 1;
-	return (struct dcm_str){ from, (uint32_t)(n < rest ? n : rest) };
+	*ret_n = (uint32_t)(n < rest ? n : rest);
+	return from;
+}
+
+/* A google.rpc.Status says it, the "detail" of a problem (RFC 9457), the "message" of Connect's errors; else all of it. */
+static struct dcm_str words_of(const struct dcm_http_reply *reply)
+{
+	const struct dcm_str body = { (const char *)reply->data, (uint32_t)reply->n };
+	struct dcm_str words = body;
+
+	if (is_protobuf(reply))
+		return rpc_status__read(body).message;
+	words.p = text_of_key(body, STR("\"detail\":\""), &words.n);
+	if (!words.p)
+		words.p = text_of_key(body, STR("\"message\":\""), &words.n);
+	return words.p ? words : body;
 }
 
 /* Appends somebody's words: no line ends, no controls, so long at most. */
@@ -398,6 +414,27 @@ static int judge(const struct delivery *d)
 	return otlp && !d->request->grpc ? judge_otlp_http(d) : judge_http(d);
 }
 
+/* Did something go wrong there that may be the request's fault as well? */
+static bool has_failed_there(const struct delivery *d)
+{
+	if (d->grpc_status != GRPC_NONE)
+		return d->grpc_status == GRPC_UNKNOWN || d->grpc_status == GRPC_INTERNAL;
+	return !d->fault && d->status == 500;
+}
+
+/* Is it the request by now? */
+static bool fails_for_good(struct delivery *d, int64_t now_ns)
+{
+	uint64_t of = has_failed_there(d) ? hash__bytes(d->request->data, d->request->n, 0) | 1 : 0;
+
+	if (of != d->failures.of) {
+		d->failures.of = of;
+		d->failures.n = 0;
+		d->failures.first_ns = now_ns;
+	}
+	return of && ++d->failures.n >= FAILURES_MIN && now_ns - d->failures.first_ns >= FAILING_NS;
+}
+
 static int start(struct delivery *d, int64_t timeout_ns, struct dcm_error *err)
 {
 	static const struct dcm_http_header grpc[] = { { { "content-type", 12 },
@@ -442,8 +479,11 @@ int delivery__send(struct delivery *d, const struct delivery_request *request,
 	while (!d->is_answered)
 		pthread_cond_wait(&d->answered, &d->lock);
 	r = judge(d);
+	now = d->host->mono_ns(d->host);
+	if (fails_for_good(d, now) && r == -EAGAIN)
+		r = -EBADMSG;
 	pthread_mutex_unlock(&d->lock);
-	d->not_before_ns = r == -EAGAIN ? d->host->mono_ns(d->host) + d->wait_ns : 0;
+	d->not_before_ns = r == -EAGAIN ? now + d->wait_ns : 0;
 	return r < 0 ? error__set(err, r, "%s", d->sentence) : 0;
 }
 

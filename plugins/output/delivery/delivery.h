@@ -8,6 +8,10 @@
  * disk) and is tried again, no sooner than the other side asked for: Retry-After in seconds or as a date (RFC 9110,
  * 10.2.3), gRPC's grpc-retry-pushback-ms, and a RetryInfo in its status.
  *
+ * gRPC's UNKNOWN and INTERNAL, and 500, may be either: a server that is out of order, or one that stumbles over the request
+ * (Parca says so of what its store refuses). A request that has had nothing else for ten minutes and five answers is refused, so
+ * that it does not hold up all that come behind for ever; the next one has ten minutes again.
+ *
  * OTLP has a list of what may be tried again (opentelemetry.io/docs/specs/otlp: Failures), and its servers go by it:
  * CANCELLED, DEADLINE_EXCEEDED, ABORTED, OUT_OF_RANGE, UNAVAILABLE, DATA_LOSS, RESOURCE_EXHAUSTED with a RetryInfo; 429, 502,
  * 503, 504. There all else is refused for good, but for what says nothing of the bytes and may be put right: NOT_FOUND,
