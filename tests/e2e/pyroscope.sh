@@ -1,6 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
-# tests/e2e/pyroscope.sh - profiles that are sent on by /ingest: what another daemon has then, also after it was away
+# tests/e2e/pyroscope.sh - profiles that are sent on to Pyroscope, by push.v1 and by /ingest: what another daemon has then, also
+# after it was away, and what a server of the published service reads
 #
 # runs beside others
 set -u
@@ -9,19 +10,8 @@ set -u
 [ -e "$plugins/output_pyroscope.so" ] || skip_all "built without pyroscope"
 [ -e "$plugins/input_receive.so" ] || skip_all "built without receive"
 
-trap 'far_stop; daemon_stop; rm -rf "$dir"' EXIT
-cat >"$dir/far.yaml" <<YAML
-inputs: { receive: {} }
-storage: { local: {} }
-YAML
-far_begin pyroscope.far_starts
-
-cat >"$dir/near.yaml" <<YAML
-inputs: { receive: {} }
-storage: { memory: {} }
-outputs: { pyroscope: { url: "http://127.0.0.1:$port/" } }
-YAML
-daemon_begin pyroscope.starts -c "$dir/near.yaml"
+server=
+trap 'kill "$server" 2>/dev/null; far_stop; daemon_stop; rm -rf "$dir"' EXIT
 
 # push LABELS: standard input is the body
 push() { curl -s -f --unix-socket "$dir/sock" --data-binary @- "http://localhost/api/v1/ingest?$1" >/dev/null; }
@@ -38,52 +28,119 @@ arrives() {
 		not_ok "pyroscope.$1" "$(sum "$2"), not $3: $(tail -n 2 "$dir/log" | tr '\n' '|')"
 	fi
 }
-
-printf 'main;work 30\nmain;idle 12\n' | push 'name=demo&label=service_name=shop&label=env=a%20b%26c'
-arrives labels 'samples:samples:count::{service_name="shop",env="a b&c"}' 42
-printf 'main;work 5\n' | push 'name=demo&label=service_name=odd&label=env=a%3Db%2Cc%7Dd'
-arrives no_escapes 'samples:samples:count::{service_name="odd",env="a_b_c_d"}' 5
-
-far_stop
-printf 'main;late 7\n' | push 'name=demo&label=service_name=late'
-printf 'main;late 8\n' | push 'name=demo&label=service_name=later'
-waits() { get /api/v1/pipeline | grep -q '127.0.0.1'; }
-wait_for 10 waits
-far_again pyroscope.far_is_back
-arrives after_it_was_away 'samples:samples:count::{service_name="late"}' 7
-arrives in_the_queue 'samples:samples:count::{service_name="later"}' 8
-
-# ---- killed: what was delivered before is not delivered again ----
+cpu=process_cpu:cpu:nanoseconds:cpu:nanoseconds:delta
 cpu_of() {
 	now=$(date +%s)
 	printf 'main;work 7\nmain;idle 2\n' | curl -s -f --unix-socket "$dir/sock" --data-binary @- \
 		"http://localhost/ingest?name=$1&from=$((now - 10))&until=$now&format=folded&sampleRate=100" >/dev/null
 }
-cpu=process_cpu:cpu:nanoseconds:cpu:nanoseconds:delta
-cpu_of once
-arrives before_a_kill "$cpu{service_name=\"once\"}" 90000000
+waits() { get /api/v1/pipeline | grep -q '127.0.0.1'; }
 settled_there() { get /metrics | grep -q '^decima_spool_batches{instance="pyroscope"} 0$'; }
-wait_for 10 settled_there
-kill -KILL "$daemon"
-wait "$daemon" 2>/dev/null
-daemon_start -c "$dir/near.yaml" || not_ok pyroscope.is_back "$(last_words "$dir/log")"
-cpu_of after
-arrives after_a_kill "$cpu{service_name=\"after\"}" 90000000
-# The other side knows what it has had, so only this one can tell.
-get /metrics >"$dir/metrics"
-expect pyroscope.nothing_twice 'pyroscope_sent_total{instance="pyroscope"} 1' "$dir/metrics"
 
-# ---- one that the other side refuses is set aside, and keeps nobody ----
-far_stop
-sed -i 's|receive: {}|receive: { max_body: 1KiB }|' "$dir/far.yaml"
-far_again pyroscope.far_is_back
-{ printf 'main;' && head -c 3000 /dev/urandom | od -An -tx1 -v | tr -d ' \n' && printf 'large 1\n'; } | push 'name=demo&label=service_name=large'
-cpu_of behind
-arrives refused_holds_up_nobody "$cpu{service_name=\"behind\"}" 90000000
-aside=$dir/data/pyroscope/spool/aside
-cat "$aside"/*.txt >"$dir/said" 2>/dev/null
-expect pyroscope.refused_is_set_aside "takes at most 1024" "$dir/said"
-"$decima" convert --from-format batch --to-format folded "$aside"/*.batch "$dir/aside.folded" >"$dir/out" 2>&1
-expect pyroscope.refused_can_be_read "large 1" "$dir/aside.folded"
-get /metrics >"$dir/metrics"
-expect pyroscope.refused_is_counted 'decima_dropped_total{instance="pyroscope",reason="rejected"} 1' "$dir/metrics"
+# sends_by PROTOCOL TYPE: of what `name=demo` has there; what has no escapes in names is $odd there
+sends_by() {
+	by=$1
+	rm -rf "$dir/data" "$dir/far"
+	cat >"$dir/far.yaml" <<YAML
+inputs: { receive: {} }
+storage: { local: {} }
+YAML
+	far_begin "pyroscope.$by.far_starts"
+	cat >"$dir/near.yaml" <<YAML
+inputs: { receive: {} }
+storage: { memory: {} }
+outputs: { pyroscope: { url: "http://127.0.0.1:$port/", protocol: $by } }
+YAML
+	daemon_begin "pyroscope.$by.starts" -c "$dir/near.yaml"
+
+	printf 'main;work 30\nmain;idle 12\n' | push 'name=demo&label=service_name=shop&label=env=a%20b%26c'
+	arrives "$by.labels" "$2{service_name=\"shop\",env=\"a b&c\"}" 42
+	printf 'main;work 5\n' | push 'name=demo&label=service_name=odd&label=env=a%3Db%2Cc%7Dd'
+	arrives "$by.escapes" "$2{service_name=\"odd\",env=\"$odd\"}" 5
+
+	far_stop
+	printf 'main;late 7\n' | push 'name=demo&label=service_name=late'
+	printf 'main;late 8\n' | push 'name=demo&label=service_name=later'
+	wait_for 10 waits
+	far_again "pyroscope.$by.far_is_back"
+	arrives "$by.after_it_was_away" "$2{service_name=\"late\"}" 7
+	arrives "$by.in_the_queue" "$2{service_name=\"later\"}" 8
+
+	# ---- killed: what was delivered before is not delivered again ----
+	cpu_of once
+	arrives "$by.before_a_kill" "$cpu{service_name=\"once\"}" 90000000
+	wait_for 10 settled_there
+	kill -KILL "$daemon"
+	wait "$daemon" 2>/dev/null
+	daemon_start -c "$dir/near.yaml" || not_ok "pyroscope.$by.is_back" "$(last_words "$dir/log")"
+	cpu_of after
+	arrives "$by.after_a_kill" "$cpu{service_name=\"after\"}" 90000000
+	# The other side knows what it has had, so only this one can tell.
+	get /metrics >"$dir/metrics"
+	expect "pyroscope.$by.nothing_twice" 'pyroscope_sent_total{instance="pyroscope"} 1' "$dir/metrics"
+
+	# ---- one that the other side refuses is set aside, and keeps nobody ----
+	far_stop
+	sed -i 's|receive: {}|receive: { max_body: 1KiB }|' "$dir/far.yaml"
+	far_again "pyroscope.$by.far_is_back_with_less"
+	{ printf 'main;' && head -c 3000 /dev/urandom | od -An -tx1 -v | tr -d ' \n' && printf 'large 1\n'; } | push 'name=demo&label=service_name=large'
+	cpu_of behind
+	arrives "$by.refused_holds_up_nobody" "$cpu{service_name=\"behind\"}" 90000000
+	aside=$dir/data/pyroscope/spool/aside
+	cat "$aside"/*.txt >"$dir/said" 2>/dev/null
+	expect "pyroscope.$by.refused_is_set_aside" "takes at most 1024" "$dir/said"
+	"$decima" convert --from-format batch --to-format folded "$aside"/*.batch "$dir/aside.folded" >"$dir/out" 2>&1
+	expect "pyroscope.$by.refused_can_be_read" "large 1" "$dir/aside.folded"
+	get /metrics >"$dir/metrics"
+	expect "pyroscope.$by.refused_is_counted" 'decima_dropped_total{instance="pyroscope",reason="rejected"} 1' "$dir/metrics"
+	far_stop
+	daemon_stop
+}
+odd='a=b,c}d' sends_by push demo:samples:count::
+odd='a_b_c_d' sends_by ingest samples:samples:count::
+
+# ---- the published service, with the limits that Pyroscope has by default ----
+go_program pyroscope.service pushing pushing || exit 0
+"$dir/pushing" serve >"$dir/served" 2>"$dir/served.err" &
+server=$!
+wait_for 30 grep -q '^at ' "$dir/served"
+rm -rf "$dir/data"
+cat >"$dir/near.yaml" <<YAML
+node: test
+inputs: { receive: { max_body: 64MiB } }
+storage: { memory: {} }
+outputs:
+  pyroscope:
+    url: "http://$(sed -n 's/^at //p' "$dir/served")"
+    http_headers: { X-Scope-OrgID: { values: [ team-a ] } }
+YAML
+daemon_begin pyroscope.service.starts -c "$dir/near.yaml"
+# reads NAME LINE
+reads() {
+	if wait_for 20 grep -qxF -e "$2" "$dir/served"; then ok "pyroscope.service.$1"; else
+		not_ok "pyroscope.service.$1" "$(tail -n 3 "$dir/served" | tr '\n' '|') $(tail -n 1 "$dir/log")"
+	fi
+}
+printf 'main;work 30\nmain;idle 12\n' | push 'name=demo&label=service_name=shop&label=env=a%20b%26c%7D%22'
+reads labels 'demo:samples:count{__delta__=false,env=a b&c}",instance=test,node=test,service_name=shop} sum=42 samples=2 parts=1 times=1'
+reads tenant 'tenant: team-a'
+printf 'main;work 3\n' | push 'name=demo&label=env=x'
+reads no_service 'demo:samples:count{__delta__=false,env=x,instance=test,node=test,service_name=unknown} sum=3 samples=1 parts=1 times=1'
+
+# More samples than it takes, and more bytes: in parts, whose sum is the whole, and whose times differ.
+awk 'BEGIN { for (i = 0; i < 40000; i++) print "main;f" i % 100 ";g" int(i / 100) " 2" }' | push 'name=demo&label=service_name=many'
+reads many_samples 'demo:samples:count{__delta__=false,instance=test,node=test,service_name=many} sum=80000 samples=40000 parts=3 times=3'
+awk 'BEGIN { for (i = 0; i < 1000; i++) { s = "main;f" i; for (k = 0; k < 900; k++) s = s "_long_name_"; print s " 3" } }' |
+	push 'name=demo&label=service_name=long'
+reads many_bytes 'demo:samples:count{__delta__=false,instance=test,node=test,service_name=long} sum=3000 samples=1000 parts=4 times=4'
+
+# Refused for good, with Connect's sentence; unavailable, out of order: it is tried again.
+printf 'main;no 7\n' | push 'name=demo&label=service_name=x&label=refuse=3'
+said() { cat "$dir"/data/pyroscope/spool/aside/*.txt 2>/dev/null | grep -qF -e "$1"; }
+if wait_for 20 said 'answered 400: refused: 100 % of \"it\"'; then ok pyroscope.service.refused_is_set_aside; else
+	not_ok pyroscope.service.refused_is_set_aside "$(cat "$dir"/data/pyroscope/spool/aside/*.txt) $(tail -n 1 "$dir/log")"
+fi
+for code in 14 13 8; do
+	printf 'main;wait 9\n' | push "name=demo&label=service_name=x&label=refuse=$code:2"
+	reads "code_${code}_is_tried_again" "demo:samples:count{__delta__=false,instance=test,node=test,refuse=$code:2,service_name=x} sum=9 samples=1 parts=1 times=1"
+done

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * plugins/output/pyroscope/pyroscope.c - an output that sends each profile to Pyroscope's /ingest
+ * plugins/output/pyroscope/pyroscope.c - an output that sends each profile to Pyroscope, by push.v1 or /ingest
  *
- * Batches come with names (DCM_CAP_NAMED); each profile is encoded by the host as pprof, and is the
- * body of one POST whose query says its labels and its time. What the server may take later is tried
- * again (plugins/output/delivery); a profile that it refuses goes without the others of its batch, and
+ * Batches come with names (DCM_CAP_NAMED); each profile is encoded by the host as pprof, and goes in a request of its own:
+ * in a message of push.v1 (push.h), or as a body whose address says its labels and its time (ingest.h). What the server may
+ * take later is tried again (plugins/output/delivery); a profile that it refuses goes without the others of its batch, and
  * its sentence stands in the output's state. A profile that was taken is not sent again by a retry, but one whose answer was
- * lost is: /ingest knows no ids.
+ * lost is: neither way knows ids.
  *
  * Threads: write() on the output's writer thread; lifecycle on the control thread.
  */
@@ -20,15 +20,21 @@
 #include "core/base/cleanup.h"
 #include "core/base/error.h"
 #include "core/base/mem.h"
-#include "core/base/str.h"
-#include "core/base/url.h"
 #include "plugins/output/delivery/delivery.h"
 #include "plugins/output/delivery/sender.h"
+#include "plugins/output/pyroscope/ingest.h"
+#include "plugins/output/pyroscope/push.h"
 
 /* ---- options ---- */
 
+enum protocol { PROTOCOL_PUSH, PROTOCOL_INGEST };
+static const char *const protocols[] = { "push", "ingest", NULL };
+static const char *const paths[] = { "/push.v1.PusherService/Push", "/ingest" };
+
 struct pyroscope_config {
 	const char *url;
+	int32_t protocol; /* enum protocol */
+	struct push_limits limits;
 	struct dcm_http_options http;
 };
 
@@ -39,7 +45,40 @@ static const struct dcm_option rows[] = {
 		.offset = offsetof(struct pyroscope_config, url),
 		.flags = DCM_OPT_REQUIRED | DCM_OPT_RESTART,
 		.doc = "Where Pyroscope is: http:// or https://, a host, and what stands before "
-		       "/ingest there.",
+		       "/ingest and /push.v1.PusherService there.",
+	},
+	{
+		.name = "protocol",
+		.type = DCM_OPT_CHOICE,
+		.offset = offsetof(struct pyroscope_config, protocol),
+		.flags = DCM_OPT_RESTART,
+		.choices = protocols,
+		.def = "push",
+		.doc = "push: push.v1, of Pyroscope 1.0 and later. ingest: /ingest, of earlier "
+		       "ones, too; what its names cannot say becomes \"_\", and profiles go whole, "
+		       "however large.",
+	},
+	{
+		.name = "max_profile_samples",
+		.type = DCM_OPT_INT,
+		.offset = offsetof(struct pyroscope_config, limits.rows),
+		.flags = DCM_OPT_RESTART,
+		.def = "16000",
+		.min = "0",
+		.max = "4294967295",
+		.doc = "By push, a profile with more samples goes as several with some each: "
+		       "Pyroscope's validation.max-profile-stacktrace-samples. 0: no bound.",
+	},
+	{
+		.name = "max_profile_bytes",
+		.type = DCM_OPT_SIZE,
+		.offset = offsetof(struct pyroscope_config, limits.bytes),
+		.flags = DCM_OPT_RESTART,
+		.def = "4MiB",
+		.min = "0",
+		.max = "4GiB",
+		.doc = "The same of a profile's bytes, unpacked: Pyroscope's "
+		       "validation.max-profile-size-bytes.",
 	},
 	{
 		.name = "",
@@ -65,10 +104,17 @@ static const struct dcm_table options = {
 
 /* ---- lifecycle ---- */
 
+struct pyroscope {
+	struct sender sender;
+	const struct pyroscope_config *config;
+};
+
 static void pyroscope_stop(void *instance)
 {
-	sender__close(instance);
-	free(instance);
+	struct pyroscope *p = instance;
+
+	sender__close(&p->sender);
+	free(p);
 }
 
 static int pyroscope_open(const struct dcm_host *host, const void *config, void **ret_instance,
@@ -76,111 +122,102 @@ static int pyroscope_open(const struct dcm_host *host, const void *config, void 
 {
 	const struct pyroscope_config *c = config;
 	const struct sender_config how = {
-		.http = &c->http, .url = c->url, .path = "/ingest", .place = c->url, .metric = "pyroscope_sent_total"
+		.http = &c->http,
+		.url = c->url,
+		.path = paths[c->protocol],
+		.place = c->url,
+		.metric = "pyroscope_sent_total",
 	};
-	struct sender *s = NEW(struct sender);
-	int r = s ? sender__open(s, host, &how, err) : error__nomem(err);
+	struct pyroscope *p = NEW(struct pyroscope);
+	int r = p ? sender__open(&p->sender, host, &how, err) : error__nomem(err);
 
-	if (r < 0 && s)
-		pyroscope_stop(s);
-	if (r == 0)
-		*ret_instance = s;
+	if (r < 0 && p)
+		pyroscope_stop(p);
+	if (r < 0)
+		return r;
+	p->config = c;
+	*ret_instance = p;
 	return r;
 }
 
 static int pyroscope_start(void *instance, struct dcm_error *err)
 {
+	struct pyroscope *p = instance;
+
 	(void)err;
-	sender__start(instance);
+	sender__start(&p->sender);
 	return 0;
-}
-
-/* ---- the address ---- */
-
-/* The syntax of `name` has no escapes: what would end a name or a value becomes "_". */
-static void put_word(struct buf *out, struct dcm_str s)
-{
-	for (uint32_t i = 0; i < s.n; i++) {
-		bool ends = s.p[i] && strchr("{},=", s.p[i]);
-
-		url__escape(out, ends ? STR("_") : (struct dcm_str){ s.p + i, 1 });
-	}
-}
-
-/* service{label=value,...}: as Pyroscope's clients name what they send. */
-static void put_name(struct buf *out, const struct dcm_batch *b, struct dcm_span series)
-{
-	struct dcm_str service = STR("unknown");
-	bool is_first = true;
-
-	for (uint32_t i = 0; i < series.n; i++) {
-		const struct dcm_pair *pair = &b->pairs[series.off + i];
-
-		if (str__eq(b->strings[pair->name], STR("service_name")) && b->strings[pair->value].n)
-			service = b->strings[pair->value];
-	}
-	put_word(out, service);
-	buf__text(out, "%7B");
-	for (uint32_t i = 0; i < series.n; i++) {
-		const struct dcm_pair *pair = &b->pairs[series.off + i];
-		struct dcm_str name = b->strings[pair->name];
-
-		if (str__eq(name, STR("service_name")) || (name.n >= 2 && memcmp(name.p, "__", 2) == 0))
-			continue;
-		buf__text(out, is_first ? "" : "%2C");
-		put_word(out, name);
-		buf__text(out, "%3D");
-		put_word(out, b->strings[pair->value]);
-		is_first = false;
-	}
-	buf__text(out, "%7D");
-}
-
-static void put_url(struct buf *out, const char *url, const struct dcm_batch *b,
-		    const struct dcm_profile *profile)
-{
-	buf__printf(out, "%s?name=", url);
-	put_name(out, b, b->series[profile->series]);
-	buf__printf(out, "&from=%lld&until=%lld&format=pprof&spyName=decima",
-		    (long long)profile->time_ns, (long long)(profile->time_ns + profile->duration_ns));
 }
 
 /* ---- work ---- */
 
-static int send_one(void *ctx, const struct dcm_batch *batch, uint32_t first, uint32_t max,
-		    uint32_t *ret_end, int64_t deadline_mono_ns, struct dcm_error *err)
+static int send_pushed(struct pyroscope *p, const struct dcm_batch *batch, uint32_t profile,
+		       int64_t deadline_mono_ns, struct dcm_error *err)
+{
+	static const struct dcm_http_header headers[] = {
+		{ { "content-type", 12 }, { "application/proto", 17 } },
+	};
+	struct delivery_request request = { .url = p->sender.url, .headers = headers, .n_headers = 1 };
+	struct buf message = { 0 };
+	int r = push__request(p->sender.host, batch, profile, &p->config->limits, &message, err);
+
+	request.data = message.data;
+	request.n = message.n;
+	if (r == 0)
+		r = delivery__send(p->sender.delivery, &request, deadline_mono_ns, err);
+	buf__fini(&message);
+	return r;
+}
+
+static int send_ingested(struct pyroscope *p, const struct dcm_batch *batch, uint32_t profile,
+			 int64_t deadline_mono_ns, struct dcm_error *err)
 {
 	static const struct dcm_http_header headers[] = {
 		{ { "content-type", 12 }, { "application/octet-stream", 24 } },
 	};
-	struct sender *s = ctx;
+	const struct dcm_host *host = p->sender.host;
 	CLEANUP(mem__freep) uint8_t *data = NULL;
 	struct delivery_request request = { .headers = headers, .n_headers = 1 };
 	struct buf url = { 0 };
-	int r = s->host->encode(s->host, batch, first, "pprof", &data, &request.n, err);
+	int r = host->encode(host, batch, profile, "pprof", &data, &request.n, err);
+
+	if (r < 0)
+		return r == -ENOMEM ? -EAGAIN : -EILSEQ;
+	ingest__address(p->sender.url, batch, &batch->profiles[profile], &url);
+	request.url = (const char *)url.data;
+	request.data = data;
+	r = url.error ? error__set(err, -EAGAIN, "no memory for a request")
+		      : delivery__send(p->sender.delivery, &request, deadline_mono_ns, err);
+	buf__fini(&url);
+	return r;
+}
+
+/* One alone: of several, a server that refuses one may have taken others, and says not which. */
+static int send_one(void *ctx, const struct dcm_batch *batch, uint32_t first, uint32_t max,
+		    uint32_t *ret_end, int64_t deadline_mono_ns, struct dcm_error *err)
+{
+	struct pyroscope *p = ctx;
 
 	(void)max;
 	*ret_end = first + 1;
-	if (r < 0)
-		return r == -ENOMEM ? -EAGAIN : -EILSEQ;
-	put_url(&url, s->url, batch, &batch->profiles[first]);
-	buf__byte(&url, 0);
-	request.url = (const char *)url.data;
-	request.data = data;
-	r = url.error ? -EAGAIN : delivery__send(s->delivery, &request, deadline_mono_ns, err);
-	buf__fini(&url);
-	return r;
+	return p->config->protocol == PROTOCOL_PUSH
+		       ? send_pushed(p, batch, first, deadline_mono_ns, err)
+		       : send_ingested(p, batch, first, deadline_mono_ns, err);
 }
 
 static int pyroscope_write(void *instance, struct dcm_batch *batch, int64_t deadline_mono_ns,
 			   struct dcm_error *err)
 {
-	return sender__write(instance, batch, send_one, instance, deadline_mono_ns, err);
+	struct pyroscope *p = instance;
+
+	return sender__write(&p->sender, batch, send_one, p, deadline_mono_ns, err);
 }
 
 static int pyroscope_pass_over(void *instance, struct dcm_batch *batch, uint32_t *ret_profile)
 {
-	return sender__pass_over(instance, batch, ret_profile);
+	struct pyroscope *p = instance;
+
+	return sender__pass_over(&p->sender, batch, ret_profile);
 }
 
 /* ---- what the host is told ---- */
@@ -204,7 +241,7 @@ static const struct dcm_plugin plugin = {
 	.caps = DCM_CAP_NAMED | DCM_CAP_REMOTE,
 	.name = "pyroscope",
 	.version = "1.0",
-	.summary = "Sends each profile to Pyroscope, or to what takes its /ingest.",
+	.summary = "Sends each profile to Pyroscope, or to what takes its push.v1 or /ingest.",
 	.options = &options,
 	.lifecycle = &lifecycle,
 	.output = &output,

@@ -6,6 +6,7 @@ require (
 	connectrpc.com/connect v1.14.0
 	github.com/grafana/pyroscope-go v1.1.2
 	github.com/grafana/pyroscope/api v0.4.0
+	google.golang.org/protobuf v1.32.0
 )
 
 require (
@@ -18,5 +19,4 @@ require (
 	golang.org/x/text v0.14.0 // indirect
 	google.golang.org/genproto/googleapis/rpc v0.0.0-20231120223509-83a465c0220f // indirect
 	google.golang.org/grpc v1.59.0 // indirect
-	google.golang.org/protobuf v1.32.0 // indirect
 )

@@ -1,25 +1,39 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// A program that sends its own profiles as Pyroscope's clients do.
+// A program that sends its own profiles as Pyroscope's clients do, and a server of what they send.
 //
 //	pushing sdk URL SECONDS    the SDK, for so long: CPU and heap
 //	pushing connect URL FILE   a pprof by push.v1, as Connect's client of the published service sends it, as a message and in JSON
+//	pushing serve              the published service: prints its address first, and then a line for each type of each series
+//
+// The server refuses what Pyroscope does by default (unpacked, over 4 MiB or 16,000 samples), and a series with the label
+// refuse=CODE[:TIMES] by that error of Connect, so many times (always without).
 package main
 
 import (
+	"bytes"
+	"compress/gzip"
 	"context"
+	"errors"
 	"fmt"
+	"io"
+	"net"
 	"net/http"
 	"os"
+	"sort"
 	"strconv"
+	"strings"
+	"sync"
 	"time"
 
 	"connectrpc.com/connect"
+	googlev1 "github.com/grafana/pyroscope/api/gen/proto/go/google/v1"
 	pushv1 "github.com/grafana/pyroscope/api/gen/proto/go/push/v1"
 	"github.com/grafana/pyroscope/api/gen/proto/go/push/v1/pushv1connect"
 	typesv1 "github.com/grafana/pyroscope/api/gen/proto/go/types/v1"
 
 	"github.com/grafana/pyroscope-go"
+	"google.golang.org/protobuf/proto"
 )
 
 //go:noinline
@@ -80,8 +94,121 @@ func byConnect(url, file, service string, options ...connect.ClientOption) {
 	check(err)
 }
 
+const (
+	maxBytes   = 4 << 20
+	maxSamples = 16000
+)
+
+type server struct {
+	lock    sync.Mutex
+	refused map[string]int
+	ids     map[string]bool
+}
+
+// The codes of Connect are those of gRPC.
+func (s *server) refusal(text string) error {
+	number, times, limited := strings.Cut(text, ":")
+	code, _ := strconv.Atoi(number)
+	limit, _ := strconv.Atoi(times)
+	s.refused[text]++
+	if text == "" || limited && s.refused[text] > limit {
+		return nil
+	}
+	return connect.NewError(connect.Code(code), errors.New("refused: 100 % of \"it\""))
+}
+
+func read(raw []byte) (*googlev1.Profile, error) {
+	r, err := gzip.NewReader(bytes.NewReader(raw))
+	if err != nil {
+		return nil, err
+	}
+	plain, err := io.ReadAll(r)
+	if err != nil {
+		return nil, err
+	}
+	if len(plain) > maxBytes {
+		return nil, fmt.Errorf("the profile has %d bytes", len(plain))
+	}
+	p := &googlev1.Profile{}
+	if err := proto.Unmarshal(plain, p); err != nil {
+		return nil, err
+	}
+	if len(p.Sample) > maxSamples {
+		return nil, fmt.Errorf("the profile has %d samples", len(p.Sample))
+	}
+	return p, nil
+}
+
+func (s *server) take(series *pushv1.RawProfileSeries) error {
+	var name, refuse string
+	var labels []string
+	for _, l := range series.Labels {
+		switch l.Name {
+		case "__name__":
+			name = l.Value
+		case "refuse":
+			refuse = l.Value
+			fallthrough
+		default:
+			labels = append(labels, l.Name+"="+l.Value)
+		}
+	}
+	if err := s.refusal(refuse); err != nil {
+		return err
+	}
+	sort.Strings(labels)
+	sums, samples, times := map[string]int64{}, 0, map[int64]bool{}
+	for _, raw := range series.Samples {
+		p, err := read(raw.RawProfile)
+		if err != nil {
+			return connect.NewError(connect.CodeInvalidArgument, err)
+		}
+		if s.ids[raw.ID] || len(raw.ID) != 36 {
+			return connect.NewError(connect.CodeInvalidArgument, fmt.Errorf("id %q", raw.ID))
+		}
+		s.ids[raw.ID], times[p.TimeNanos] = true, true
+		samples += len(p.Sample)
+		for i, t := range p.SampleType {
+			of := p.StringTable[t.Type] + ":" + p.StringTable[t.Unit]
+			for _, each := range p.Sample {
+				sums[of] += each.Value[i]
+			}
+		}
+	}
+	for of, sum := range sums {
+		fmt.Printf("%s:%s{%s} sum=%d samples=%d parts=%d times=%d\n", name, of, strings.Join(labels, ","), sum, samples,
+			len(series.Samples), len(times))
+	}
+	return nil
+}
+
+func (s *server) Push(_ context.Context, r *connect.Request[pushv1.PushRequest]) (*connect.Response[pushv1.PushResponse], error) {
+	s.lock.Lock()
+	defer s.lock.Unlock()
+	if tenant := r.Header().Get("X-Scope-OrgID"); tenant != "" {
+		fmt.Println("tenant:", tenant)
+	}
+	for _, series := range r.Msg.Series {
+		if err := s.take(series); err != nil {
+			return nil, err
+		}
+	}
+	return connect.NewResponse(&pushv1.PushResponse{}), nil
+}
+
+func serve() {
+	mux := http.NewServeMux()
+	mux.Handle(pushv1connect.NewPusherServiceHandler(&server{refused: map[string]int{}, ids: map[string]bool{}}))
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	check(err)
+	fmt.Println("at", l.Addr())
+	check(http.Serve(l, mux))
+}
+
 func main() {
 	switch {
+	case len(os.Args) == 2 && os.Args[1] == "serve":
+		serve()
 	case len(os.Args) == 4 && os.Args[1] == "sdk":
 		seconds, err := strconv.Atoi(os.Args[3])
 		check(err)
@@ -90,6 +217,6 @@ func main() {
 		byConnect(os.Args[2], os.Args[3], "connected")
 		byConnect(os.Args[2], os.Args[3], "in_json", connect.WithProtoJSON())
 	default:
-		check(fmt.Errorf("usage: pushing sdk URL SECONDS | pushing connect URL FILE"))
+		check(fmt.Errorf("usage: pushing sdk URL SECONDS | pushing connect URL FILE | pushing serve"))
 	}
 }

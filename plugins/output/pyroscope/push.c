@@ -1,0 +1,156 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * plugins/output/pyroscope/push.c - a profile as a request of push.v1
+ */
+#include "plugins/output/pyroscope/push.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "core/base/error.h"
+#include "core/base/hash.h"
+#include "core/base/le.h"
+#include "core/base/protobuf.h"
+#include "core/base/str.h"
+
+/* Fields of proto/push/v1/push.proto. */
+enum {
+	REQUEST_SERIES = 1,
+	SERIES_LABELS = 1,
+	SERIES_SAMPLES = 2,
+	LABEL_NAME = 1,
+	LABEL_VALUE = 2,
+	SAMPLE_PPROF = 1,
+	SAMPLE_ID = 2
+};
+
+enum { GZIP_LENGTH_BYTES = 4, UUID_TEXT = 37 };
+
+/* ---- labels ---- */
+
+static void put_label(struct buf *series, struct dcm_str name, struct dcm_str value)
+{
+	struct buf label = { 0 };
+
+	pb__put_str(&label, LABEL_NAME, name);
+	pb__put_str(&label, LABEL_VALUE, value);
+	pb__put_nested(series, SERIES_LABELS, &label);
+	buf__fini(&label);
+}
+
+static void put_labels(struct buf *series, const struct dcm_batch *b, const struct dcm_profile *profile)
+{
+	const struct dcm_span span = b->series[profile->series];
+	const struct dcm_type *type = &b->types[profile->type_off];
+	bool has_service = false;
+
+	put_label(series, STR("__name__"), b->strings[type->name]);
+	if (type->temporality == DCM_DELTA)
+		put_label(series, STR("__delta__"), STR("false"));
+	for (uint32_t i = 0; i < span.n; i++) {
+		const struct dcm_pair *pair = &b->pairs[span.off + i];
+		struct dcm_str name = b->strings[pair->name], value = b->strings[pair->value];
+
+		if (str__starts(name, STR("__")))
+			continue;
+		has_service |= str__eq(name, STR("service_name")) && value.n;
+		put_label(series, name, value);
+	}
+	if (!has_service)
+		put_label(series, STR("service_name"), STR("unknown"));
+}
+
+/* ---- samples ---- */
+
+/* Of what the profile is in which batch, and of the part: RFC 9562, 5.8. */
+static void make_id(const struct dcm_batch *b, uint32_t profile, uint32_t part, char ret[static UUID_TEXT])
+{
+	const struct dcm_profile *p = &b->profiles[profile];
+	const struct {
+		struct dcm_batch_id batch;
+		struct dcm_hash series;
+		int64_t time_ns;
+		uint32_t profile, part;
+	} whole = { b->id, b->series_hashes[p->series], p->time_ns, profile, part };
+	const struct dcm_hash h = hash__bytes128(&whole, sizeof(whole));
+
+	snprintf(ret, UUID_TEXT, "%08llx-%04llx-8%03llx-%04llx-%012llx",
+		 (unsigned long long)h.hi >> 32, (unsigned long long)h.hi >> 16 & 0xffff,
+		 (unsigned long long)h.hi & 0xfff, ((unsigned long long)h.lo >> 48 & 0x3fff) | 0x8000,
+		 (unsigned long long)h.lo & 0xffffffffffff);
+}
+
+static void put_sample(struct buf *series, const uint8_t *pprof, size_t n, const char *id)
+{
+	struct buf sample = { 0 };
+
+	pb__put_bytes(&sample, SAMPLE_PPROF, pprof, n);
+	pb__put_str(&sample, SAMPLE_ID, str__of(id));
+	pb__put_nested(series, SERIES_SAMPLES, &sample);
+	buf__fini(&sample);
+}
+
+/* What gzip says at its end of what it has packed (RFC 1952, 2.3.1). */
+static uint32_t plain_bytes(const uint8_t *gzip, size_t n)
+{
+	return n < GZIP_LENGTH_BYTES ? 0 : le__get32(gzip + n - GZIP_LENGTH_BYTES);
+}
+
+/* Rows [at, at + n) of the profile as the only one of a batch that has all else of the other. */
+static int encode_rows(const struct dcm_host *host, const struct dcm_batch *b, uint32_t profile,
+		       uint32_t at, uint32_t n, uint32_t part, uint8_t **ret, size_t *ret_n,
+		       struct dcm_error *err)
+{
+	struct dcm_profile p = b->profiles[profile];
+	struct dcm_batch view = *b;
+
+	p.row_off += at;
+	p.value_off += (uint64_t)at * p.n_types;
+	p.n_rows = n;
+	p.time_ns += part * INT64_C(1000000);
+	view.profiles = &p;
+	view.n_profiles = 1;
+	return host->encode(host, &view, 0, "pprof", ret, ret_n, err);
+}
+
+static int put_samples(const struct dcm_host *host, const struct dcm_batch *b, uint32_t profile,
+		       const struct push_limits *limits, struct buf *series, struct dcm_error *err)
+{
+	const uint32_t n_rows = b->profiles[profile].n_rows;
+	uint32_t at = 0, part = 0, most = limits->rows ? (uint32_t)limits->rows : UINT32_MAX;
+
+	do {
+		uint32_t n = n_rows - at < most ? n_rows - at : most;
+		uint8_t *pprof = NULL;
+		size_t bytes = 0;
+		char id[UUID_TEXT];
+		int r = encode_rows(host, b, profile, at, n, part, &pprof, &bytes, err);
+
+		if (r < 0)
+			return r == -ENOMEM ? -EAGAIN : -EILSEQ;
+		if (limits->bytes && n > 1 && plain_bytes(pprof, bytes) > limits->bytes) {
+			most = n / 2;
+		} else {
+			make_id(b, profile, part++, id);
+			put_sample(series, pprof, bytes, id);
+			at += n;
+		}
+		free(pprof);
+	} while (at < n_rows);
+	return 0;
+}
+
+int push__request(const struct dcm_host *host, const struct dcm_batch *b, uint32_t profile,
+		  const struct push_limits *limits, struct buf *out, struct dcm_error *err)
+{
+	struct buf series = { 0 };
+	int r;
+
+	put_labels(&series, b, &b->profiles[profile]);
+	r = put_samples(host, b, profile, limits, &series, err);
+	pb__put_nested(out, REQUEST_SERIES, &series);
+	buf__fini(&series);
+	return r == 0 && out->error ? error__set(err, -EAGAIN, "no memory for a request") : r;
+}
