@@ -12,6 +12,8 @@
 #include <stdbool.h>
 #include <stdlib.h>
 
+#include "core/base/error.h"
+#include "core/base/hash.h"
 #include "core/base/mem.h"
 #include "core/batch/batch.h"
 #include "core/batch/builder.h"
@@ -226,4 +228,27 @@ int batch__merge(struct dcm_batch *const *batches, uint32_t n, struct dcm_builde
 			copier__profile(c, k);
 	}
 	return builder__seal(b, ret_batch, err);
+}
+
+static struct dcm_hash source_of(const struct dcm_batch_id *id, uint32_t profile)
+{
+	const struct {
+		struct dcm_batch_id id;
+		uint64_t profile;
+	} whole = { *id, profile };
+	const struct dcm_hash none = { 0 };
+
+	return id->source.lo || id->source.hi ? hash__bytes128(&whole, sizeof(whole)) : none;
+}
+
+int batch__one(const struct dcm_batch *b, uint32_t profile, struct dcm_batch **ret, struct dcm_error *err)
+{
+	CLEANUP(builder__freep) struct dcm_builder *to = builder__new(0);
+	CLEANUP(copier__freep) struct copier *c = to ? copier__new(b, to) : NULL;
+
+	if (!c)
+		return error__nomem(err);
+	builder__set_source(to, source_of(&b->id, profile), DCM_BATCH_ONCE);
+	copier__profile(c, profile);
+	return builder__seal(to, ret, err);
 }

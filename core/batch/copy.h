@@ -42,4 +42,11 @@ uint32_t copier__profile(struct copier *c, uint32_t id);
 int batch__merge(struct dcm_batch *const *batches, uint32_t n, struct dcm_builder *b,
 		 struct dcm_batch **ret_batch, struct dcm_error *err);
 
+/*
+ * One profile of it as a batch of its own, with what it refers to. Its id is made of the batch's and the profile's number: it is
+ * no retry of the whole, and the same each time. -ENOMEM, or as builder__seal().
+ */
+int batch__one(const struct dcm_batch *b, uint32_t profile, struct dcm_batch **ret,
+	       struct dcm_error *err);
+
 #endif

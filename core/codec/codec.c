@@ -14,6 +14,8 @@
 #include "core/base/error.h"
 #include "core/base/hash.h"
 #include "core/base/str.h"
+#include "core/batch/batch.h"
+#include "core/batch/copy.h"
 #include "core/deflate/deflate.h"
 #include "core/codec/folded.h"
 #include "core/codec/html.h"
@@ -32,8 +34,12 @@ enum { SNIFF_BYTES = 4096 };
 
 static int encode_wire(const struct dcm_batch *b, uint32_t profile, struct buf *out, struct dcm_error *err)
 {
-	(void)profile;
-	int r = wire__encode(b, out);
+	CLEANUP(batch__unrefp) struct dcm_batch *one = NULL;
+	int r = profile == DCM_NONE ? 0 : batch__one(b, profile, &one, err);
+
+	if (r < 0)
+		return r;
+	r = wire__encode(one ? one : b, out);
 	if (r == -ENOMEM)
 		return error__nomem(err);
 	return r < 0 ? error__set(err, r, "batch: it takes more than the limit of %zu bytes", out->limit)

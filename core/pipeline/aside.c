@@ -14,7 +14,6 @@
 #include "core/base/buf.h"
 #include "core/base/str.h"
 #include "core/batch/batch.h"
-#include "core/batch/builder.h"
 #include "core/batch/copy.h"
 #include "core/codec/wire.h"
 #include "core/disk/frames.h"
@@ -57,16 +56,9 @@ void aside__fini(struct aside *a)
 
 static int encode_profile(const struct dcm_batch *batch, uint32_t profile, struct buf *out)
 {
-	CLEANUP(builder__freep) struct dcm_builder *b = builder__new(0);
-	CLEANUP(copier__freep) struct copier *c = b ? copier__new(batch, b) : NULL;
 	CLEANUP(batch__unrefp) struct dcm_batch *one = NULL;
-	int rc;
+	int rc = batch__one(batch, profile, &one, NULL);
 
-	if (!c)
-		return -ENOMEM;
-	builder__set_source(b, batch->id.source, batch->id.sequence);
-	copier__profile(c, profile);
-	rc = builder__seal(b, &one, NULL);
 	return rc ? rc : wire__encode(one, out);
 }
 

@@ -243,3 +243,42 @@ if wait_for 30 is_refused; then ok agent_server.too_large_is_counted; else
 fi
 server_stop
 daemon_stop
+
+# ---- a batch that is too large goes profile by profile, and only the one that is too large alone is refused ----
+sed -i 's|max_body: 1KiB|max_body: 4KiB|' "$dir/server.yaml"
+rm -rf "$dir/server.data" "$dir/data"
+server_start "$address"
+agent_start with_too_much_at_once
+series() {
+	"$decima" convert --from-format folded --to-format pprof "$dir/one" - 2>>"$dir/err" | base64 -w 0 >"$dir/one.base64"
+	printf '%s{"labels":[{"name":"__name__","value":"demo"},{"name":"service_name","value":"n%s"}],"samples":[{"ID":"%s","rawProfile":"%s"}]}' \
+		"$2" "$1" "$1" "$(cat "$dir/one.base64")"
+}
+{
+	printf '{"series":['
+	for n in $(seq 40); do
+		printf 'main;%s;s%s 1\n' "$(printf '%s' "$n" | sha512sum | cut -c 1-128)" "$n" >"$dir/one"
+		series "$n" ""
+		printf ,
+	done
+	cp "$dir/large" "$dir/one"
+	series large ""
+	printf ']}'
+} >"$dir/request.json"
+curl -s -f -o /dev/null --unix-socket "$dir/sock" -H 'content-type: application/json' --data-binary "@$dir/request.json" \
+	'http://localhost/push.v1.PusherService/Push' || not_ok agent_server.parts_are_taken "$(last_words "$dir/log")"
+named() {
+	"$decima" query values service_name --url "unix:$dir/server.sock" 2>/dev/null | sed -n 's/^n\([0-9]*\) .*/\1/p' | sort -n | tr '\n' ' '
+}
+forty="$(seq 40 | tr '\n' ' ')"
+all_named() { [ "$(named)" = "$forty" ]; }
+wait_for 60 all_named
+is parts_arrive "$forty" "$(named)"
+rows() { get /metrics | sed -n 's/^decima_dropped_total{instance="decima",reason="rejected"} //p'; }
+is_settled() { [ "$(rows)" = 2000 ]; }
+wait_for 30 is_settled
+is only_the_large_one_is_refused 2000 "$(rows)"
+"$decima" convert --from-format batch --to-format folded "$dir"/data/decima/spool/aside/*.batch "$dir/aside.folded" 2>>"$dir/err"
+is the_large_one_is_set_aside 2000 "$(wc -l <"$dir/aside.folded")"
+server_stop
+daemon_stop

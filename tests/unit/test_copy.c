@@ -33,12 +33,11 @@ static void assert_valid(const struct dcm_batch *b)
 /* One profile of the batch alone. */
 static struct dcm_batch *part_of(const struct dcm_batch *src, uint32_t profile)
 {
-	CLEANUP(builder__freep) struct dcm_builder *b = builder__new(0);
-	CLEANUP(copier__freep) struct copier *c = copier__new(src, b);
 	struct dcm_batch *part = NULL;
 
-	assert_int_equal(copier__profile(c, profile), 0);
-	assert_int_equal(builder__seal(b, &part, NULL), 0);
+	assert_int_equal(batch__one(src, profile, &part, NULL), 0);
+	assert_int_equal(part->n_profiles, 1);
+	assert_int_equal(part->n_rows, src->profiles[profile].n_rows);
 	return part;
 }
 
@@ -62,6 +61,26 @@ static void merged_parts_make_the_whole(void **state)
 			batch__unref(parts[i]);
 		batch__unref(merged);
 	}
+}
+
+/* A part is known again, and is not the whole, nor another part; without an id, it has none. */
+static void parts_have_ids_of_their_own(void **state)
+{
+	(void)state;
+	CLEANUP(batch__unrefp) struct dcm_batch *whole = random_batch__new(3, 0);
+	CLEANUP(batch__unrefp)
+	struct dcm_batch *a = part_of(whole, 0), *again = part_of(whole, 0), *b = NULL, *none = NULL;
+	struct dcm_batch unnamed = *whole;
+
+	assert_true(whole->n_profiles > 1 && whole->id.source.lo);
+	b = part_of(whole, 1);
+	unnamed.id = (struct dcm_batch_id){ .sequence = 7 };
+	none = part_of(&unnamed, 0);
+	assert_int_equal(a->id.sequence, DCM_BATCH_ONCE);
+	assert_memory_equal(&a->id, &again->id, sizeof(a->id));
+	assert_memory_not_equal(&a->id.source, &b->id.source, sizeof(a->id.source));
+	assert_memory_not_equal(&a->id.source, &whole->id.source, sizeof(a->id.source));
+	assert_true(none->id.source.lo == 0 && none->id.source.hi == 0);
 }
 
 static void merging_shares_entries(void **state)
@@ -178,6 +197,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(merged_parts_make_the_whole),
+		cmocka_unit_test(parts_have_ids_of_their_own),
 		cmocka_unit_test(merging_shares_entries),
 		cmocka_unit_test(only_what_is_used_is_copied),
 		cmocka_unit_test(overlays_are_copied_by_text),

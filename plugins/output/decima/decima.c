@@ -6,6 +6,9 @@
  * input `receive`. The other side says 200 when its stores have it, and knows a batch that comes again by its id, so that
  * one whose answer was lost counts once. What cannot be delivered now stays in the spool.
  *
+ * Of a batch that the other side refuses, since it is too large or a profile of it is at fault, each profile goes alone
+ * (plugins/output/delivery/sender.h), with an id of its own.
+ *
  * After anything but a yes the session begins anew; at once where the other side says that it knows nothing of it. Where
  * it has no room for sessions, or is of a version without them, batches go on their own for a while.
  *
@@ -24,6 +27,7 @@
 #include "core/base/error.h"
 #include "core/base/mem.h"
 #include "plugins/output/delivery/delivery.h"
+#include "plugins/output/delivery/sender.h"
 #include "plugins/output/delivery/uploads.h"
 
 /* ---- options ---- */
@@ -75,12 +79,8 @@ static const struct dcm_table options = {
 /* ---- state ---- */
 
 struct decima_output {
+	struct sender sender;
 	const struct dcm_host *host;
-	const struct decima_config *config;
-	char *url; /* of the method */
-	struct dcm_http_client *client;
-	struct delivery *delivery;
-	struct uploads *uploads; /* NULL: no debuginfo is sent */
 	struct libdeflate_compressor *compressor;
 	struct dcm_session *session;
 	bool follows;	       /* the session's next message depends on others */
@@ -96,39 +96,37 @@ static void decima_stop(void *instance)
 {
 	struct decima_output *o = instance;
 
-	uploads__free(o->uploads);
-	o->host->http_client_free(o->client);
+	uploads__free(o->sender.uploads);
 	o->host->session_free(o->session);
-	delivery__free(o->delivery);
+	sender__close(&o->sender);
 	libdeflate_free_compressor(o->compressor);
-	free(o->url);
 	free(o);
 }
 
 static int decima_open(const struct dcm_host *host, const void *config, void **ret_instance,
 		       struct dcm_error *err)
 {
+	const struct decima_config *c = config;
+	const struct sender_config how = { .http = &c->http,
+					   .url = c->url,
+					   .path = "/decima.v1.Ingest/Write",
+					   .place = c->url,
+					   .metric = "decima_profiles_total" };
 	struct decima_output *o = NEW(struct decima_output);
 	int r;
 
 	if (!o)
 		return error__nomem(err);
 	o->host = host;
-	o->config = config;
-	o->url = delivery__url(o->config->url, "/decima.v1.Ingest/Write");
+	r = sender__open(&o->sender, host, &how, err);
 	/* Level 1: more costs several times as much, for a tenth of the bytes. */
 	o->compressor = libdeflate_alloc_compressor(1);
-	r = o->url && o->compressor ? host->http_client_new(host, &o->config->http, &o->client, err)
-				    : error__nomem(err);
+	if (r == 0 && !o->compressor)
+		r = error__nomem(err);
 	if (r == 0)
 		r = host->session_new(host, &o->session, err);
-	if (r == 0) {
-		o->delivery = delivery__new(host, o->client);
-		r = o->delivery ? 0 : error__nomem(err);
-	}
 	if (r == 0)
-		r = uploads__new(host, &o->config->debuginfo, o->config->url, &o->config->http,
-				 &o->uploads, err);
+		r = uploads__new(host, &c->debuginfo, c->url, &c->http, &o->sender.uploads, err);
 	if (r < 0) {
 		decima_stop(o);
 		return r;
@@ -148,20 +146,12 @@ static int decima_open(const struct dcm_host *host, const void *config, void **r
 	return 0;
 }
 
-static void be_well(struct decima_output *o)
-{
-	char note[UPLOADS_NOTE];
-
-	o->host->set_state(o->host, DCM_STATE_OK, "sends to %s%s", o->config->url,
-			   uploads__note(o->uploads, note));
-}
-
 static int decima_start(void *instance, struct dcm_error *err)
 {
 	struct decima_output *o = instance;
 
-	be_well(o);
-	return uploads__start(o->uploads, err);
+	sender__start(&o->sender);
+	return uploads__start(o->sender.uploads, err);
 }
 
 /* ---- work ---- */
@@ -189,7 +179,7 @@ static int post(struct decima_output *o, const uint8_t *data, size_t n, struct b
 	};
 	CLEANUP(mem__freep) uint8_t *packed = NULL;
 	struct delivery_request request = {
-		.url = o->url, .headers = headers, .n_headers = 3, .ret_body = ret_answer
+		.url = o->sender.url, .headers = headers, .n_headers = 3, .ret_body = ret_answer
 	};
 	int r = pack(o, data, n, &packed, &request.n);
 
@@ -197,19 +187,19 @@ static int post(struct decima_output *o, const uint8_t *data, size_t n, struct b
 		return r;
 	o->host->metric_add(o->bytes, request.n);
 	request.data = packed;
-	return delivery__send(o->delivery, &request, deadline_mono_ns, err);
+	return delivery__send(o->sender.delivery, &request, deadline_mono_ns, err);
 }
 
-/* As it is: it depends on nothing. */
-static int deliver_alone(struct decima_output *o, const struct dcm_batch *batch,
+/* All of it, or the one profile: it depends on nothing. */
+static int deliver_alone(struct decima_output *o, const struct dcm_batch *batch, uint32_t profile,
 			 int64_t deadline_mono_ns, struct dcm_error *err)
 {
 	CLEANUP(mem__freep) uint8_t *data = NULL;
 	size_t n = 0;
-	int r = o->host->encode(o->host, batch, DCM_NONE, "batch", &data, &n, err);
+	int r = o->host->encode(o->host, batch, profile, "batch", &data, &n, err);
 
 	if (r < 0)
-		return r == -ENOMEM ? -EAGAIN : r;
+		return r == -ENOMEM ? -EAGAIN : -EBADMSG;
 	return post(o, data, n, NULL, deadline_mono_ns, err);
 }
 
@@ -235,7 +225,7 @@ static bool goes_on(const struct buf *answer)
 /* Was it that the other side knows nothing of what this message follows on? */
 static bool is_unknown(const struct decima_output *o, int r)
 {
-	return r == -EAGAIN && delivery__status(o->delivery) == 409;
+	return r == -EAGAIN && delivery__status(o->sender.delivery) == 409;
 }
 
 /* The session's next message. -E2BIG: the batch is too large for one. */
@@ -267,18 +257,36 @@ static int deliver(struct decima_output *o, const struct dcm_batch *batch, int64
 	int r;
 
 	if (o->host->mono_ns(o->host) < o->alone_mono_ns)
-		return deliver_alone(o, batch, deadline_mono_ns, err);
+		return deliver_alone(o, batch, DCM_NONE, deadline_mono_ns, err);
 	r = deliver_in_session(o, batch, deadline_mono_ns, err);
 	if (followed && is_unknown(o, r))
 		r = deliver_in_session(o, batch, deadline_mono_ns, err);
 	if (r == -E2BIG)
-		return deliver_alone(o, batch, deadline_mono_ns, err);
+		return deliver_alone(o, batch, DCM_NONE, deadline_mono_ns, err);
 	if (r != -EBADMSG)
 		return r == -ENOMEM ? -EAGAIN : r;
 	/* Is it the batch that is refused, or the session by one who has never heard of such? */
-	r = deliver_alone(o, batch, deadline_mono_ns, err);
+	r = deliver_alone(o, batch, DCM_NONE, deadline_mono_ns, err);
 	if (r == 0)
 		go_alone(o);
+	return r;
+}
+
+/* sender_fn: all of the batch, or of one that was refused each profile alone. */
+static int send_some(void *ctx, const struct dcm_batch *batch, uint32_t first, uint32_t max,
+		     uint32_t *ret_end, int64_t deadline_mono_ns, struct dcm_error *err)
+{
+	struct decima_output *o = ctx;
+	const bool whole = first == 0 && max >= batch->n_profiles;
+	int r;
+
+	*ret_end = whole ? batch->n_profiles : first + 1;
+	r = whole ? deliver(o, batch, deadline_mono_ns, err)
+		  : deliver_alone(o, batch, first, deadline_mono_ns, err);
+	if (r < 0)
+		o->host->metric_add(o->failures, 1);
+	else
+		o->host->metric_add(o->samples, whole ? batch->n_rows : batch->profiles[first].n_rows);
 	return r;
 }
 
@@ -286,22 +294,20 @@ static int decima_write(void *instance, struct dcm_batch *batch, int64_t deadlin
 			struct dcm_error *err)
 {
 	struct decima_output *o = instance;
-	struct dcm_error own = DCM_ERROR_INIT;
-	int r;
+	int r = sender__write(&o->sender, batch, send_some, o, deadline_mono_ns, err);
 
-	if (!err)
-		err = &own;
-	r = deliver(o, batch, deadline_mono_ns, err);
-	if (r < 0) {
-		o->host->metric_add(o->failures, 1);
-		o->host->set_state(o->host, DCM_STATE_DEGRADED, "%s", err->text);
+	if (r < 0)
 		return r;
-	}
 	o->host->metric_add(o->delivered, 1);
-	o->host->metric_add(o->samples, batch->n_rows);
-	be_well(o);
-	uploads__see(o->uploads, batch);
+	uploads__see(o->sender.uploads, batch);
 	return 0;
+}
+
+static int decima_pass_over(void *instance, struct dcm_batch *batch, uint32_t *ret_profile)
+{
+	struct decima_output *o = instance;
+
+	return sender__pass_over(&o->sender, batch, ret_profile);
 }
 
 /* ---- what the host is told ---- */
@@ -312,7 +318,9 @@ static const struct dcm_lifecycle lifecycle = {
 	.start = decima_start,
 	.stop = decima_stop,
 };
-static const struct dcm_output_ops ops = { .size = sizeof(ops), .write = decima_write };
+static const struct dcm_output_ops ops = { .size = sizeof(ops),
+					   .write = decima_write,
+					   .pass_over = decima_pass_over };
 static const struct dcm_plugin plugin = {
 	DCM_PLUGIN_HEAD,
 	.kind = DCM_OUTPUT,
