@@ -97,6 +97,7 @@ grpc.reflection.v1alpha.ServerReflection
 opentelemetry.proto.collector.profiles.v1development.ProfilesService
 parca.debuginfo.v1alpha1.DebuginfoService
 parca.profilestore.v1alpha1.ProfileStoreService
+parca.telemetry.v1alpha1.TelemetryService
 push.v1.PusherService
 LIST
 if cmp -s "$dir/want" "$dir/answer"; then ok grpc.list; else not_ok grpc.list "$(tr '\n' ' ' <"$dir/answer"; head -n 1 "$dir/err")"; fi
@@ -155,6 +156,17 @@ expect grpc.write_raw_too_large 'Code: ResourceExhausted' "$dir/err"
 call push push.v1.PusherService/Push -d "{\"series\":[{\"labels\":[{\"name\":\"__name__\",\"value\":\"demo\"},{\"name\":\"node\",\"value\":\"pushed\"}],\"samples\":[{\"rawProfile\":\"$profile\",\"ID\":\"1\"}]}]}"
 expect_status grpc.push 0 $?
 sums push_is_stored 42 'demo:samples:count::{node="pushed"}'
+
+# ---- an agent of Parca that has crashed ----
+panic=parca.telemetry.v1alpha1.TelemetryService/ReportPanic
+said=$(head -c 3000 /dev/zero | tr '\0' x)
+reflect -d "{\"stderr\":\"$said panic: oh\\ngoroutine 1\",\"metadata\":{\"node\":\"far\"}}" "$at" $panic
+expect_status grpc.panic 0 $?
+expect grpc.panic_is_logged 'an agent of Parca (node=far) has crashed: ..xxxx' "$dir/log"
+expect grpc.panic_says_why 'xxxx panic: oh goroutine 1' "$dir/log"
+reflect -d "{\"stderr\":\"again\"}" "$at" $panic
+get /metrics >"$dir/metrics"
+expect grpc.panics_are_counted 'decima_receive_panics_total{instance="receive"} 2' "$dir/metrics"
 daemon_stop
 
 # ---- who may ----

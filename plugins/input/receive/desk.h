@@ -17,7 +17,8 @@ struct desk {
 	const struct dcm_host *host;
 	const struct receive_options *options;
 	struct senders *senders; /* borrowed; NULL: nobody minds who sends */
-	struct dcm_metric *requests, *refused, *late, *unknown, *samples, *bytes, *old;
+	struct dcm_metric *requests, *refused, *late, *unknown, *samples, *bytes, *old, *panics;
+	_Atomic int64_t panics_told_ns; /* of telemetry.c: the log has had one not long before */
 };
 
 /* Metrics; NULL ones are fine. */

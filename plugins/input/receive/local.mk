@@ -14,7 +14,8 @@ receive_pure = \
 	plugins/input/receive/parca.c plugins/input/receive/parca.h \
 	plugins/input/receive/push.c \
 	plugins/input/receive/pyroscope.c plugins/input/receive/pyroscope.h \
-	plugins/input/receive/senders.c plugins/input/receive/senders.h
+	plugins/input/receive/senders.c plugins/input/receive/senders.h \
+	plugins/input/receive/telemetry.c plugins/input/receive/telemetry.h
 
 if PLUGIN_INPUT_RECEIVE
 pkglib_LTLIBRARIES += plugins/input_receive.la

@@ -33,8 +33,9 @@ static const struct dcm_option rows[] = {
 	  .offset = offsetof(struct receive_options, parca),
 	  .def = "true",
 	  .flags = DCM_OPT_RESTART,
-	  .doc = "Take what older agents of Parca send: gRPC's "
-		 "parca.profilestore.v1alpha1.ProfileStoreService/WriteRaw." },
+	  .doc = "Take what agents of Parca send: gRPC's WriteArrow and WriteRaw of "
+		 "parca.profilestore.v1alpha1.ProfileStoreService, and the word that one has "
+		 "crashed." },
 	{ .name = "otlp",
 	  .type = DCM_OPT_BOOL,
 	  .offset = offsetof(struct receive_options, otlp),

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * plugins/input/receive/parca.h - what Parca's agents send
+ * plugins/input/receive/parca.h - the profiles that Parca's agents send
  */
 #ifndef DECIMA_RECEIVE_PARCA_H
 #define DECIMA_RECEIVE_PARCA_H

@@ -15,6 +15,7 @@
 #include "plugins/input/receive/otlp.h"
 #include "plugins/input/receive/parca.h"
 #include "plugins/input/receive/pyroscope.h"
+#include "plugins/input/receive/telemetry.h"
 
 struct receive {
 	const struct dcm_host *host;
@@ -58,6 +59,8 @@ static int receive_start(void *instance, struct dcm_error *err)
 		e = push__serve(&r->desk, err);
 	if (e == 0 && o->parca)
 		e = parca__serve(&r->desk, err);
+	if (e == 0 && o->parca)
+		e = telemetry__serve(&r->desk, err);
 	if (e == 0 && o->otlp)
 		e = otlp__serve(&r->desk, err);
 	if (e == 0)
