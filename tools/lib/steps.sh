@@ -169,6 +169,8 @@ e2e_alone() {
 step_kernels() { e2e_alone kernels kernels DECIMA_TEST_KERNELS; }
 # Programs of every version of Go that we claim to know.
 step_go() { e2e_alone go go_versions DECIMA_TEST_GO; }
+# Objects on a server of S3 that takes minutes to compile.
+step_s3() { e2e_alone s3 s3_server DECIMA_TEST_S3; }
 
 # e2e_one SCRIPT: it may say how much time it takes, when 600 s are not enough
 e2e_one() {
