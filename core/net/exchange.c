@@ -27,7 +27,12 @@
 #define SECOND INT64_C(1000000000)
 
 /* Answers below a packet are not packed; large ones not at a level that takes longer than sending them. */
-enum { WRITE_BYTES = 1 << 20, PACK_MIN_BYTES = 1400, PACK_FAST_BYTES = 256 << 10 };
+enum {
+	WRITE_BYTES = 1 << 20,
+	STEP_BYTES = 1 << 20,
+	PACK_MIN_BYTES = 1400,
+	PACK_FAST_BYTES = 256 << 10
+};
 
 struct exchange *exchange__new(const struct exchange_carrier *carrier, void *stream)
 {
@@ -197,6 +202,16 @@ void exchange__pack(struct exchange *x)
 	buf__fini(&r->body);
 	r->body = packed;
 	http_response__header(r, "Content-Encoding", "gzip");
+}
+
+bool exchange__has_advanced(struct exchange *x)
+{
+	uint64_t step = x->max_body / 4 < STEP_BYTES ? x->max_body / 4 : STEP_BYTES;
+
+	if (!x->max_body || x->request.file || x->body.n < x->timed_bytes + step)
+		return false;
+	x->timed_bytes = x->body.n;
+	return true;
 }
 
 int64_t exchange__answer_ns(const struct exchange *x)

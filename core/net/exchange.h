@@ -40,6 +40,7 @@ struct exchange {
 	uint64_t max_body;   /* that its route takes */
 	uint64_t reserved;   /* for the body, of what all bodies in memory have together */
 	struct buf body; /* at most what its route takes; with request.file, what is not in the file yet */
+	uint64_t timed_bytes;  /* of the body, when it had its last deadline */
 	uint64_t file_bytes;   /* that the file may have */
 	struct http_file file; /* fd -1: none */
 	bool writes;	       /* a lane puts what is in `body` into the file, and that is all */
@@ -83,6 +84,9 @@ void exchange__tag(struct exchange *x);
 
 /* Into gzip, where the client takes it and it is worth it; no refusal. Any thread, before exchange__finish(). */
 void exchange__pack(struct exchange *x);
+
+/* Has a MiB of a body in memory come, or a quarter of what its route takes, since this was said last? Its deadline is another then. */
+bool exchange__has_advanced(struct exchange *x);
 
 /* How long sending the response may take: a slow reader gets a minute and 16 KiB/s. */
 int64_t exchange__answer_ns(const struct exchange *x);

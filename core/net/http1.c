@@ -273,7 +273,7 @@ static void on_data(struct http1 *h, struct exchange *x, struct conn *c, const c
 	if (!requests__data(h->requests, x, data, *n))
 		return;
 	*n = 0;
-	if (was_written)
+	if (was_written || exchange__has_advanced(x))
 		conns__enter(c, CONN_BODY, now_ns() + h->o->body_timeout_ns, NULL);
 }
 

@@ -368,6 +368,8 @@ static bool offer(struct call *c, const uint8_t *data, size_t n)
 		return false;
 	}
 	nghttp2_session_consume(c->h->session, c->id, n);
+	if (exchange__has_advanced(c->x))
+		c->deadline_ns = now_ns() + options(c->h)->body_timeout_ns;
 	if (requests__is_hopeless(c->x))
 		c->n_thrown += n;
 	return true;

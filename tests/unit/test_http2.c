@@ -586,6 +586,22 @@ static void test_slow(void **state)
 	close(other);
 }
 
+/* One that comes, a quarter of what may come at a time, has longer than the time of one quarter. */
+static void test_long_body(void **state)
+{
+	static const uint8_t piece[250];
+	int fd = begin();
+
+	(void)state;
+	ask(fd, 1, "POST", "/echo", false);
+	for (int i = 0; i < 4; i++) {
+		nanosleep(&(struct timespec){ .tv_nsec = 600000000 }, NULL);
+		send_frame(fd, DATA, i == 3 ? END_STREAM : 0, 1, piece, sizeof(piece));
+	}
+	assert_answer(fd, 1, "1000:2");
+	close(fd);
+}
+
 /* Half a preface, and then nothing: as with half a line of HTTP/1. */
 static void test_half_a_preface(void **state)
 {
@@ -834,6 +850,7 @@ int main(void)
 		cmocka_unit_test(test_heads),
 		cmocka_unit_test(test_numbers),
 		cmocka_unit_test(test_slow),
+		cmocka_unit_test(test_long_body),
 		cmocka_unit_test(test_half_a_preface),
 		cmocka_unit_test(test_talk),
 		cmocka_unit_test(test_talk_unread),

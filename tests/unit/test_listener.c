@@ -564,6 +564,24 @@ static void test_slow_body(void **state)
 	close(fd);
 }
 
+/* One that comes, a quarter of what may come at a time, has longer than the time of one quarter. */
+static void test_long_body(void **state)
+{
+	int fd = listening_connect();
+	char piece[251];
+
+	(void)state;
+	memset(piece, 'x', 250);
+	piece[250] = '\0';
+	send_text(fd, "POST /echo HTTP/1.1\r\nHost: localhost\r\nContent-Length: 1000\r\n\r\n");
+	for (int i = 0; i < 4; i++) {
+		nanosleep(&(struct timespec){ .tv_nsec = 600000000 }, NULL);
+		send_text(fd, piece);
+	}
+	assert_int_equal(read_status(fd), 200);
+	close(fd);
+}
+
 static void *ask_slow(void *ctx)
 {
 	(void)ctx;
@@ -833,6 +851,7 @@ int main(void)
 		cmocka_unit_test(test_file_body_in_chunks),
 		cmocka_unit_test(test_file_bodies_at_once),
 		cmocka_unit_test(test_slow_body),
+		cmocka_unit_test(test_long_body),
 		cmocka_unit_test(test_long_answer),
 		cmocka_unit_test(test_busy),
 		cmocka_unit_test(test_half_close),
