@@ -12,7 +12,8 @@ core_net_libnet_la_SOURCES = \
 	core/net/grpc.c core/net/grpc.h \
 	core/net/grpc_client.c core/net/grpc_client.h \
 	core/net/http1.c core/net/http1.h \
-	core/net/http2.c core/net/http2.h \
+	core/net/http2.c core/net/http2.h core/net/http2_inside.h \
+	core/net/http2_call.c \
 	core/net/http_client.c core/net/http_client.h \
 	core/net/http_fault.c core/net/http_fault.h \
 	core/net/http_place.c core/net/http_place.h \
