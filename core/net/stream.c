@@ -14,6 +14,9 @@
 /* RFC 8446, 5.1; a larger write comes back in parts anyway. */
 enum { RECORD_BYTES = STREAM_READ_BYTES };
 
+/* Alerts of TLS 1.2 that end nothing: in a row, without a byte between. Who sends more sends nothing else. */
+enum { WARNINGS_MAX = 5 };
+
 static ssize_t errno_of(ssize_t r)
 {
 	if (r >= 0)
@@ -42,9 +45,10 @@ ssize_t stream__read(struct stream *s, void *to, size_t n)
 		r = recv(s->fd, to, n, MSG_DONTWAIT);
 		return r < 0 ? -(errno == EINTR ? EAGAIN : errno) : r;
 	}
-	do
+	do {
 		r = gnutls_record_recv(s->tls, to, n);
-	while (r == GNUTLS_E_WARNING_ALERT_RECEIVED);
+		s->n_warnings = r == GNUTLS_E_WARNING_ALERT_RECEIVED ? s->n_warnings + 1 : 0;
+	} while (s->n_warnings > 0 && s->n_warnings <= WARNINGS_MAX);
 	return errno_of(r);
 }
 

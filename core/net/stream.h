@@ -17,6 +17,7 @@ enum { STREAM_READ_BYTES = 16384 };
 struct stream {
 	int fd;		      /* owned */
 	gnutls_session_t tls; /* NULL: none */
+	unsigned n_warnings;  /* alerts, since the last byte */
 };
 
 /* Ends it: TLS says so when it can at once. */
