@@ -24,7 +24,8 @@
 
 struct ack {
 	_Atomic uint32_t refs;
-	_Atomic int status; /* the first error */
+	_Atomic int status;    /* the first error */
+	_Atomic bool is_taken; /* by one destination at least */
 	dcm_done_fn done;
 	void *ctx;
 };
@@ -59,8 +60,15 @@ void ack__unref(struct ack *a, int status)
 	if (atomic_fetch_sub_explicit(&a->refs, 1, memory_order_acq_rel) != 1)
 		return;
 	if (a->done)
-		a->done(a->ctx, a->status);
+		a->done(a->ctx, a->status == -EFBIG && a->is_taken ? -EMSGSIZE : a->status);
 	free(a);
+}
+
+/* A destination has it. */
+static void note_taken(struct ack *a)
+{
+	if (a)
+		a->is_taken = true;
 }
 
 void ack__cancel(struct ack *a)
@@ -567,6 +575,8 @@ static void give_back(struct queue *q, struct queue_item *item, int status)
 	pthread_cond_broadcast(&q->pool->room);
 	pthread_mutex_unlock(&q->pool->mutex);
 	batch__unref(item->batch);
+	if (e && status == 0)
+		note_taken(e->item.ack);
 	if (e)
 		ack__unref(e->item.ack, status);
 	free(e);

@@ -28,7 +28,7 @@
 
 /*
  * Counts down the destinations that a batch must reach; the last one calls the emitter's done()
- * with the first error.
+ * with the first error; with -EMSGSIZE in place of -EFBIG where one of them has taken it.
  */
 struct ack;
 /* One reference. NULL when memory ran out. done NULL is fine (nothing is called). */

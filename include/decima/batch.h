@@ -164,7 +164,7 @@ struct dcm_batch_id {
 	uint64_t sequence; /* counted upwards, or DCM_BATCH_ONCE */
 };
 
-/* The source is made of the bytes of what came, and of nothing else than this batch. */
+/* The source is no sender: it is made of what the batch was made of (bytes that came, another batch), and names no other. */
 #define DCM_BATCH_ONCE UINT64_MAX
 
 struct dcm_batch {

@@ -80,7 +80,7 @@ enum dcm_process_event { DCM_PROCESS_SEEN, DCM_PROCESS_EXEC, DCM_PROCESS_EXIT };
 
 /*
  * Called once: status 0 when every store that must have the batch has made it durable, or a
- * negative errno. On whichever thread learns it (the router's, a writer's, one of a store's own):
+ * negative errno; -EFBIG: it is too large for all of them, smaller ones are not; -EMSGSIZE: for some, and others have it. On whichever thread learns it (the router's, a writer's, one of a store's own):
  * it must not wait for anything.
  */
 typedef void (*dcm_done_fn)(void *ctx, int status);

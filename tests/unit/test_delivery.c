@@ -165,6 +165,29 @@ static void test_failures_of_one_request(void **state)
 	what_fails_there_is_refused_in_the_end(NULL, 500);
 }
 
+/* One that says the same by other bytes each time. */
+static void test_failures_of_changing_bytes(void **state)
+{
+	struct delivery *d = begin();
+	char bytes[8];
+	int r = -EAGAIN;
+
+	(void)state;
+	there.status = 500;
+	for (int i = 0; i < 11; i++) {
+		const struct delivery_request request = {
+			.url = "http://there", .data = bytes, .n = sizeof(bytes), .same_as = 7
+		};
+
+		snprintf(bytes, sizeof(bytes), "%7d", i);
+		assert_int_equal(r, -EAGAIN);
+		there.now_ns += 60 * SECOND;
+		r = delivery__send(d, &request, there.now_ns + SECOND, NULL);
+	}
+	assert_int_equal(r, -EBADMSG);
+	delivery__free(d);
+}
+
 /* A server that is away, or busy, says nothing of the request; and begins the count anew. */
 static void test_a_server_that_is_away(void **state)
 {
@@ -197,6 +220,7 @@ int main(void)
 		cmocka_unit_test(test_first_answers),
 		cmocka_unit_test(test_the_servers_words),
 		cmocka_unit_test(test_failures_of_one_request),
+		cmocka_unit_test(test_failures_of_changing_bytes),
 		cmocka_unit_test(test_a_server_that_is_away),
 	};
 

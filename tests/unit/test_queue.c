@@ -245,6 +245,33 @@ static void the_last_one_settles_with_the_first_error(void **state)
 	queue_pool__unref(pool);
 }
 
+/* Too large for all, or for some while others have it: who sends may make several of it, or may not. */
+static void too_large_for_some_is_told_apart(void **state)
+{
+	(void)state;
+	for (int both = 0; both < 2; both++) {
+		struct queue_pool *pool = queue_pool__new(0);
+		struct queue *a = new_queue(pool, QUEUE_DROP_OLDEST, 10, 0),
+			     *b = new_queue(pool, QUEUE_DROP_OLDEST, both ? 10 : 20, 0);
+		struct told told = { 0 };
+		struct ack *ack = ack__new(tell, &told);
+		struct queue_item item;
+
+		push(a, 15, 1, ack);
+		push(b, 15, 1, ack);
+		ack__unref(ack, 0);
+		if (!both) {
+			assert_int_equal(queue__pop(b, 0, &item), 0);
+			queue__release(b, &item, 0);
+		}
+		assert_int_equal(told.n, 1);
+		assert_int_equal(told.status, both ? -EFBIG : -EMSGSIZE);
+		queue__unref(a);
+		queue__unref(b);
+		queue_pool__unref(pool);
+	}
+}
+
 static void a_refused_push_settles_nothing(void **state)
 {
 	struct queue_pool *pool = queue_pool__new(0);
@@ -498,6 +525,7 @@ int main(void)
 		cmocka_unit_test(what_never_fits_is_lost_at_once),
 		cmocka_unit_test(a_maximum_holds_below_the_shared_rest),
 		cmocka_unit_test(the_last_one_settles_with_the_first_error),
+		cmocka_unit_test(too_large_for_some_is_told_apart),
 		cmocka_unit_test(a_refused_push_settles_nothing),
 		cmocka_unit_test(block_waits_for_room),
 		cmocka_unit_test(closing_frees_who_waits),

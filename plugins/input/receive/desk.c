@@ -201,6 +201,9 @@ static void judge_storing(struct desk_verdict *v, int r)
 	else if (r == -EFBIG)
 		set_verdict(v, 413,
 			    0, "it is too large: unpacked it has more bytes than a queue may ever hold; send less at once");
+	else if (r == -EMSGSIZE)
+		set_verdict(v, 422,
+			    0, "one store has it, and it is too large for another one's queue: raise queue_max there");
 	else if (r < 0)
 		set_verdict(v, 503, RETRY_LATER_S,
 			    "it was not stored: %s; /api/v1/pipeline says more", strerror(-r));

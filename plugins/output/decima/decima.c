@@ -6,8 +6,9 @@
  * input `receive`. The other side says 200 when its stores have it, and knows a batch that comes again by its id, so that
  * one whose answer was lost counts once. What cannot be delivered now stays in the spool.
  *
- * Of a batch that the other side refuses, since it is too large or a profile of it is at fault, each profile goes alone
- * (plugins/output/delivery/sender.h), with an id of its own.
+ * Of a batch that is too large for the other side each profile goes alone (plugins/output/delivery/sender.h), with an id of
+ * its own. Only when this side is started anew in the middle of that, and the other one then takes the whole, does what it had
+ * count twice.
  *
  * After anything but a yes the session begins anew; at once where the other side says that it knows nothing of it. Where
  * it has no room for sessions, or is of a version without them, batches go on their own for a while.
@@ -25,6 +26,7 @@
 #include "core/base/buf.h"
 #include "core/base/cleanup.h"
 #include "core/base/error.h"
+#include "core/base/hash.h"
 #include "core/base/mem.h"
 #include "plugins/output/delivery/delivery.h"
 #include "plugins/output/delivery/sender.h"
@@ -84,11 +86,14 @@ struct decima_output {
 	struct libdeflate_compressor *compressor;
 	struct dcm_session *session;
 	bool follows;	       /* the session's next message depends on others */
+	bool may_be_taken;     /* the batch, as a whole: it was sent, and nothing was heard of it */
+	uint64_t n_taken;      /* of its profiles */
 	int64_t alone_mono_ns; /* until then batches go on their own */
 	struct dcm_metric *delivered, *samples, *bytes, *failures, *begun;
 };
 
 #define ALONE_NS INT64_C(600000000000)
+enum { HTTP_TOO_LARGE = 413 };
 
 /* ---- lifecycle ---- */
 
@@ -131,8 +136,9 @@ static int decima_open(const struct dcm_host *host, const void *config, void **r
 		decima_stop(o);
 		return r;
 	}
-	o->delivered = host->metric(host, DCM_COUNTER, "decima_delivered_total",
-				    "Batches that the other Decima has taken.");
+	o->delivered = host->metric(
+		host, DCM_COUNTER, "decima_delivered_total",
+		"Batches that the other Decima has taken, or some profiles of.");
 	o->samples = host->metric(host, DCM_COUNTER, "decima_samples_total", "Rows of samples in them.");
 	o->bytes = host->metric(
 		host, DCM_COUNTER, "decima_sent_bytes_total",
@@ -166,8 +172,8 @@ static int pack(struct decima_output *o, const uint8_t *data, size_t n, uint8_t 
 }
 
 /* In gzip. */
-static int post(struct decima_output *o, const uint8_t *data, size_t n, struct buf *ret_answer,
-		int64_t deadline_mono_ns, struct dcm_error *err)
+static int post(struct decima_output *o, uint64_t same_as, const uint8_t *data, size_t n,
+		struct buf *ret_answer, int64_t deadline_mono_ns, struct dcm_error *err)
 {
 	char sent[24]; /* by this host's clock: the other side sees how the two differ */
 	const int n_sent = snprintf(sent, sizeof(sent), "%lld",
@@ -178,9 +184,11 @@ static int post(struct decima_output *o, const uint8_t *data, size_t n, struct b
 		{ { "decima-sent", 11 }, { sent, (uint32_t)n_sent } },
 	};
 	CLEANUP(mem__freep) uint8_t *packed = NULL;
-	struct delivery_request request = {
-		.url = o->sender.url, .headers = headers, .n_headers = 3, .ret_body = ret_answer
-	};
+	struct delivery_request request = { .url = o->sender.url,
+					    .headers = headers,
+					    .n_headers = 3,
+					    .same_as = same_as,
+					    .ret_body = ret_answer };
 	int r = pack(o, data, n, &packed, &request.n);
 
 	if (r < 0)
@@ -190,7 +198,15 @@ static int post(struct decima_output *o, const uint8_t *data, size_t n, struct b
 	return delivery__send(o->sender.delivery, &request, deadline_mono_ns, err);
 }
 
-/* All of it, or the one profile: it depends on nothing. */
+/* Whatever bytes it takes: what a session's message has depends on those before. */
+static uint64_t identity_of(const struct dcm_batch *batch, uint32_t profile)
+{
+	const uint64_t parts[] = { batch->id.source.lo, batch->id.source.hi, batch->id.sequence, profile };
+
+	return hash__bytes(parts, sizeof(parts), 0) | 1;
+}
+
+/* All of it, or the one profile: it depends on nothing. -EILSEQ: it cannot be encoded, and nothing is sent. */
 static int deliver_alone(struct decima_output *o, const struct dcm_batch *batch, uint32_t profile,
 			 int64_t deadline_mono_ns, struct dcm_error *err)
 {
@@ -199,8 +215,8 @@ static int deliver_alone(struct decima_output *o, const struct dcm_batch *batch,
 	int r = o->host->encode(o->host, batch, profile, "batch", &data, &n, err);
 
 	if (r < 0)
-		return r == -ENOMEM ? -EAGAIN : -EBADMSG;
-	return post(o, data, n, NULL, deadline_mono_ns, err);
+		return r == -ENOMEM ? -EAGAIN : -EILSEQ;
+	return post(o, identity_of(batch, profile), data, n, NULL, deadline_mono_ns, err);
 }
 
 static void begin_anew(struct decima_output *o)
@@ -239,7 +255,7 @@ static int deliver_in_session(struct decima_output *o, const struct dcm_batch *b
 
 	if (r == 0) {
 		o->host->metric_add(o->begun, !o->follows);
-		r = post(o, data, n, &answer, deadline_mono_ns, err);
+		r = post(o, identity_of(batch, DCM_NONE), data, n, &answer, deadline_mono_ns, err);
 	}
 	if (r < 0)
 		begin_anew(o);
@@ -272,7 +288,29 @@ static int deliver(struct decima_output *o, const struct dcm_batch *batch, int64
 	return r;
 }
 
-/* sender_fn: all of the batch, or of one that was refused each profile alone. */
+/*
+ * All of the batch. One that is too large goes profile by profile then; but one that may have been stored as a whole must not:
+ * its profiles alone have other ids, and would count twice.
+ */
+static int send_whole(struct decima_output *o, const struct dcm_batch *batch,
+		      int64_t deadline_mono_ns, struct dcm_error *err)
+{
+	int r;
+
+	if (!o->sender.is_again) {
+		o->may_be_taken = false;
+		o->n_taken = 0;
+	}
+	r = deliver(o, batch, deadline_mono_ns, err);
+	o->may_be_taken |= r == -EAGAIN && delivery__is_unheard_of(o->sender.delivery);
+	if (r == -EBADMSG && (o->may_be_taken || delivery__status(o->sender.delivery) != HTTP_TOO_LARGE))
+		return -ENOTSUP;
+	if (r == -EILSEQ && batch->n_profiles > 1)
+		return o->may_be_taken ? -ENOTSUP : -EBADMSG;
+	return r;
+}
+
+/* sender_fn: all of the batch, or of one that was too large each profile alone. */
 static int send_some(void *ctx, const struct dcm_batch *batch, uint32_t first, uint32_t max,
 		     uint32_t *ret_end, int64_t deadline_mono_ns, struct dcm_error *err)
 {
@@ -281,13 +319,15 @@ static int send_some(void *ctx, const struct dcm_batch *batch, uint32_t first, u
 	int r;
 
 	*ret_end = whole ? batch->n_profiles : first + 1;
-	r = whole ? deliver(o, batch, deadline_mono_ns, err)
+	r = whole ? send_whole(o, batch, deadline_mono_ns, err)
 		  : deliver_alone(o, batch, first, deadline_mono_ns, err);
-	if (r < 0)
+	if (r < 0) {
 		o->host->metric_add(o->failures, 1);
-	else
-		o->host->metric_add(o->samples, whole ? batch->n_rows : batch->profiles[first].n_rows);
-	return r;
+		return r;
+	}
+	o->n_taken += *ret_end - first;
+	o->host->metric_add(o->samples, whole ? batch->n_rows : batch->profiles[first].n_rows);
+	return 0;
 }
 
 static int decima_write(void *instance, struct dcm_batch *batch, int64_t deadline_mono_ns,
@@ -296,8 +336,9 @@ static int decima_write(void *instance, struct dcm_batch *batch, int64_t deadlin
 	struct decima_output *o = instance;
 	int r = sender__write(&o->sender, batch, send_some, o, deadline_mono_ns, err);
 
-	if (r < 0)
+	if (r < 0 || o->n_taken == 0)
 		return r;
+	o->n_taken = 0;
 	o->host->metric_add(o->delivered, 1);
 	uploads__see(o->sender.uploads, batch);
 	return 0;

@@ -425,7 +425,10 @@ static bool has_failed_there(const struct delivery *d)
 /* Is it the request by now? */
 static bool fails_for_good(struct delivery *d, int64_t now_ns)
 {
-	uint64_t of = has_failed_there(d) ? hash__bytes(d->request->data, d->request->n, 0) | 1 : 0;
+	const struct delivery_request *q = d->request;
+	uint64_t of = !has_failed_there(d) ? 0
+		      : q->same_as	   ? q->same_as
+					   : hash__bytes(q->data, q->n, 0) | 1;
 
 	if (of != d->failures.of) {
 		d->failures.of = of;
@@ -490,4 +493,12 @@ int delivery__send(struct delivery *d, const struct delivery_request *request,
 int delivery__status(const struct delivery *d)
 {
 	return d->fault ? 0 : d->status;
+}
+
+bool delivery__is_unheard_of(const struct delivery *d)
+{
+	/* Of the client's faults those that may come when the other side has it all. */
+	return d->fault == -EPROTO || d->fault == -ECONNRESET || d->fault == -EIO ||
+	       d->fault == -ETIMEDOUT || d->fault == -ECANCELED ||
+	       (!d->fault && (d->status >= 500 || d->status == 408));
 }

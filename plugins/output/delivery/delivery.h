@@ -45,6 +45,7 @@ struct delivery_request {
 	bool grpc; /* data is messages in their frames, and the trailers say how it went */
 	const void *data;
 	size_t n;
+	uint64_t same_as; /* of requests that say the same by other bytes; 0: its bytes tell */
 	enum delivery_rules rules;
 	delivery_judge_fn judge; /* instead of the rules; or NULL */
 	struct buf *ret_body; /* NULL, or an empty one for what comes with a yes: 64 KiB at most; none where memory ran out */
@@ -63,6 +64,8 @@ int delivery__send(struct delivery *d, const struct delivery_request *request,
 
 /* HTTP's status of the last answer; 0: there was none. */
 int delivery__status(const struct delivery *d);
+/* Was the last request sent, perhaps whole, and no answer came that says what became of it? */
+bool delivery__is_unheard_of(const struct delivery *d);
 
 /* An option of such an output that is called so: 0, or -EINVAL with a sentence. */
 int delivery__check_url(const char *option, const char *url, struct dcm_error *err);

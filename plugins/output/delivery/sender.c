@@ -69,6 +69,8 @@ static int send_some(struct sender *s, const struct dcm_batch *batch, sender_fn 
 
 	if (r == -EAGAIN)
 		return r;
+	if (r == -ENOTSUP)
+		return -EBADMSG;
 	if (r < 0 && r != -EILSEQ && end - *at > 1) {
 		s->alone_until = end;
 		return 0;
@@ -109,6 +111,7 @@ int sender__write(struct sender *s, struct dcm_batch *batch, sender_fn send, voi
 		s->alone_until = 0;
 		s->why.text[0] = '\0';
 	}
+	s->is_again = !is_new;
 	s->refused = DCM_NONE;
 	if (!err)
 		err = &own;

@@ -27,6 +27,7 @@ struct sender {
 	const char *place;	 /* as sender_config */
 	struct uploads *uploads; /* the output's, whose note the state has; NULL: none */
 	struct dcm_metric *sent; /* of profiles */
+	bool is_again;		 /* for sender_fn: the batch has come before, and was not settled */
 	/* Privately, write()'s: */
 	struct resume resume;
 	uint32_t alone_until; /* profiles before it are sent one at a time */
@@ -54,7 +55,8 @@ void sender__warn(struct sender *s, const char *fmt, ...) __attribute__((format(
 /*
  * Sends profiles of the batch in one request, from `first` on, at least one and [max] at most; *ret_end, which is set
  * unless it says -EAGAIN, is behind the last. 0; -EAGAIN: later; -EILSEQ: the first cannot be encoded, and nothing was
- * sent; another (-EBADMSG): they, or one of them, are refused.
+ * sent; -ENOTSUP: they are refused, and none of the batch may be sent alone; another (-EBADMSG): they, or one of them, are
+ * refused.
  */
 typedef int (*sender_fn)(void *ctx, const struct dcm_batch *batch, uint32_t first, uint32_t max,
 			 uint32_t *ret_end, int64_t deadline_mono_ns, struct dcm_error *err);
