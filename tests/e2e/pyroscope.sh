@@ -122,25 +122,52 @@ reads() {
 	fi
 }
 printf 'main;work 30\nmain;idle 12\n' | push 'name=demo&label=service_name=shop&label=env=a%20b%26c%7D%22'
-reads labels 'demo:samples:count{__delta__=false,env=a b&c}",instance=test,node=test,service_name=shop} sum=42 samples=2 parts=1 times=1'
+reads labels 'demo:samples:count{__delta__=false,env=a b&c}",instance=test,node=test,service_name=shop} sum=42 samples=2'
 reads tenant 'tenant: team-a'
 printf 'main;work 3\n' | push 'name=demo&label=env=x'
-reads no_service 'demo:samples:count{__delta__=false,env=x,instance=test,node=test,service_name=unknown} sum=3 samples=1 parts=1 times=1'
+reads no_service 'demo:samples:count{__delta__=false,env=x,instance=test,node=test,service_name=unknown} sum=3 samples=1'
 
 # More samples than it takes, and more bytes: in parts, whose sum is the whole, and whose times differ.
 awk 'BEGIN { for (i = 0; i < 40000; i++) print "main;f" i % 100 ";g" int(i / 100) " 2" }' | push 'name=demo&label=service_name=many'
-reads many_samples 'demo:samples:count{__delta__=false,instance=test,node=test,service_name=many} sum=80000 samples=40000 parts=3 times=3'
+# adds_up NAME SERVICE SUM SAMPLES PARTS: in so many parts at least, of as many times, of which one has the duration if any has
+adds_up() {
+	parts_there() {
+		sed -n "s/^demo:.*service_name=$2} sum=\([0-9]*\) samples=\([0-9]*\)\$/\1 \2/p" "$dir/served" |
+			awk '{ sum += $1; n += $2 } END { print sum + 0, n + 0 }' >"$dir/sums"
+		[ "$(cat "$dir/sums")" = "$3 $4" ]
+	}
+	wait_for 20 parts_there "$@"
+	grep "^of $2 at " "$dir/served" >"$dir/parts"
+	n=$(wc -l <"$dir/parts") times=$(cut -d ' ' -f 4 "$dir/parts" | sort -u | wc -l)
+	if parts_there "$@" && [ "$n" -ge "$5" ] && [ "$times" = "$n" ]; then ok "pyroscope.service.$1"; else
+		not_ok "pyroscope.service.$1" "$(cat "$dir/sums"), not $3 $4, in $n parts at $times times; $(tail -n 1 "$dir/log")"
+	fi
+}
+adds_up many_samples many 80000 40000 3
 awk 'BEGIN { for (i = 0; i < 1000; i++) { s = "main;f" i; for (k = 0; k < 900; k++) s = s "_long_name_"; print s " 3" } }' |
 	push 'name=demo&label=service_name=long'
-reads many_bytes 'demo:samples:count{__delta__=false,instance=test,node=test,service_name=long} sum=3000 samples=1000 parts=4 times=4'
+adds_up many_bytes long 3000 1000 8
+now=$(date +%s)
+awk 'BEGIN { for (i = 0; i < 20000; i++) print "main;f" i % 100 ";g" int(i / 100) " 1" }' | curl -s -f --unix-socket "$dir/sock" --data-binary @- \
+	"http://localhost/ingest?name=timed&from=$((now - 10))&until=$now&format=folded&sampleRate=100" >/dev/null
+timed() { [ "$(grep -c '^of timed at ' "$dir/served")" = 2 ]; }
+wait_for 20 timed
+durations=$(sed -n 's/^of timed at .* for //p' "$dir/served" | sort -n | tr '\n' ' ')
+if [ "$durations" = "1 10000000000 " ]; then ok pyroscope.service.duration_counts_once; else not_ok pyroscope.service.duration_counts_once "$durations"; fi
+# A state is no sum of parts: it goes whole, and this server says what it thinks of that.
+said() { cat "$dir"/data/pyroscope/spool/aside/*.txt 2>/dev/null | grep -qF -e "$1"; }
+awk 'BEGIN { for (i = 0; i < 20000; i++) print "main;f" i % 100 ";g" int(i / 100) " 1" }' >"$dir/state.folded"
+"$decima" convert --to-format pprof "$dir/state.folded" - 2>"$dir/err" | push 'name=state&label=service_name=state'
+if wait_for 20 said 'the profile has 20000 samples'; then ok pyroscope.service.state_goes_whole; else
+	not_ok pyroscope.service.state_goes_whole "$(last_words "$dir/log")"
+fi
 
 # Refused for good, with Connect's sentence; unavailable, out of order: it is tried again.
 printf 'main;no 7\n' | push 'name=demo&label=service_name=x&label=refuse=3'
-said() { cat "$dir"/data/pyroscope/spool/aside/*.txt 2>/dev/null | grep -qF -e "$1"; }
 if wait_for 20 said 'answered 400: refused: 100 % of \"it\"'; then ok pyroscope.service.refused_is_set_aside; else
 	not_ok pyroscope.service.refused_is_set_aside "$(cat "$dir"/data/pyroscope/spool/aside/*.txt) $(tail -n 1 "$dir/log")"
 fi
 for code in 14 13 8; do
 	printf 'main;wait 9\n' | push "name=demo&label=service_name=x&label=refuse=$code:2"
-	reads "code_${code}_is_tried_again" "demo:samples:count{__delta__=false,instance=test,node=test,refuse=$code:2,service_name=x} sum=9 samples=1 parts=1 times=1"
+	reads "code_${code}_is_tried_again" "demo:samples:count{__delta__=false,instance=test,node=test,refuse=$code:2,service_name=x} sum=9 samples=1"
 done

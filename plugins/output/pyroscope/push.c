@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * plugins/output/pyroscope/push.c - a profile as a request of push.v1
+ * plugins/output/pyroscope/push.c - a profile as requests of push.v1
  */
 #include "plugins/output/pyroscope/push.h"
 
@@ -9,9 +9,11 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "core/base/cleanup.h"
 #include "core/base/error.h"
 #include "core/base/hash.h"
 #include "core/base/le.h"
+#include "core/base/mem.h"
 #include "core/base/protobuf.h"
 #include "core/base/str.h"
 
@@ -98,59 +100,84 @@ static uint32_t plain_bytes(const uint8_t *gzip, size_t n)
 	return n < GZIP_LENGTH_BYTES ? 0 : le__get32(gzip + n - GZIP_LENGTH_BYTES);
 }
 
-/* Rows [at, at + n) of the profile as the only one of a batch that has all else of the other. */
+/* Rows of the profile as the only one of a batch that has all else of the other. */
 static int encode_rows(const struct dcm_host *host, const struct dcm_batch *b, uint32_t profile,
-		       uint32_t at, uint32_t n, uint32_t part, uint8_t **ret, size_t *ret_n,
+		       const struct push_progress *from, uint32_t n, uint8_t **ret, size_t *ret_n,
 		       struct dcm_error *err)
 {
 	struct dcm_profile p = b->profiles[profile];
 	struct dcm_batch view = *b;
 
-	p.row_off += at;
-	p.value_off += (uint64_t)at * p.n_types;
+	p.row_off += from->rows;
+	p.value_off += (uint64_t)from->rows * p.n_types;
 	p.n_rows = n;
-	p.time_ns += part * INT64_C(1000000);
+	p.time_ns += from->parts * INT64_C(1000000);
+	/* None at all would make a state of it for some. */
+	if (from->parts && p.duration_ns)
+		p.duration_ns = 1;
 	view.profiles = &p;
 	view.n_profiles = 1;
 	return host->encode(host, &view, 0, "pprof", ret, ret_n, err);
 }
 
-static int put_samples(const struct dcm_host *host, const struct dcm_batch *b, uint32_t profile,
-		       const struct push_limits *limits, struct buf *series, struct dcm_error *err)
+static bool adds_up(const struct dcm_batch *b, const struct dcm_profile *p)
 {
-	const uint32_t n_rows = b->profiles[profile].n_rows;
-	uint32_t at = 0, part = 0, most = limits->rows ? (uint32_t)limits->rows : UINT32_MAX;
+	for (uint32_t i = 0; i < p->n_types; i++)
+		if (b->types[p->type_off + i].temporality != DCM_DELTA)
+			return false;
+	return true;
+}
 
-	do {
-		uint32_t n = n_rows - at < most ? n_rows - at : most;
-		uint8_t *pprof = NULL;
-		size_t bytes = 0;
-		char id[UUID_TEXT];
-		int r = encode_rows(host, b, profile, at, n, part, &pprof, &bytes, err);
+static uint32_t smaller(uint64_t a, uint64_t b)
+{
+	return (uint32_t)(a < b ? a : b);
+}
+
+/* The next part's pprof, of as many rows as the limits let it have. */
+static int encode_part(const struct dcm_host *host, const struct dcm_batch *b, uint32_t profile,
+		       const struct push_limits *limits, const struct push_progress *from,
+		       struct push_progress *ret_to, uint8_t **ret, size_t *ret_n, struct dcm_error *err)
+{
+	const struct dcm_profile *p = &b->profiles[profile];
+	const bool parts = adds_up(b, p);
+	const uint32_t left = p->n_rows - from->rows;
+	uint32_t n = left;
+
+	if (parts && limits->rows)
+		n = smaller(n, (uint64_t)limits->rows);
+	/* One that was small for its rows' sake does not keep those behind it small. */
+	if (parts && from->most)
+		n = smaller(n, (uint64_t)from->most * 2);
+	for (;; n /= 2) {
+		int r = encode_rows(host, b, profile, from, n, ret, ret_n, err);
 
 		if (r < 0)
 			return r == -ENOMEM ? -EAGAIN : -EILSEQ;
-		if (limits->bytes && n > 1 && plain_bytes(pprof, bytes) > limits->bytes) {
-			most = n / 2;
-		} else {
-			make_id(b, profile, part++, id);
-			put_sample(series, pprof, bytes, id);
-			at += n;
-		}
-		free(pprof);
-	} while (at < n_rows);
+		if (!parts || !limits->bytes || n <= 1 || plain_bytes(*ret, *ret_n) <= limits->bytes)
+			break;
+		free(*ret);
+		*ret = NULL;
+	}
+	*ret_to = (struct push_progress){ .rows = from->rows + n, .parts = from->parts + 1, .most = n };
 	return 0;
 }
 
 int push__request(const struct dcm_host *host, const struct dcm_batch *b, uint32_t profile,
-		  const struct push_limits *limits, struct buf *out, struct dcm_error *err)
+		  const struct push_limits *limits, const struct push_progress *from,
+		  struct push_progress *ret_to, struct buf *out, struct dcm_error *err)
 {
+	CLEANUP(mem__freep) uint8_t *pprof = NULL;
 	struct buf series = { 0 };
-	int r;
+	char id[UUID_TEXT];
+	size_t n = 0;
+	int r = encode_part(host, b, profile, limits, from, ret_to, &pprof, &n, err);
 
+	if (r < 0)
+		return r;
 	put_labels(&series, b, &b->profiles[profile]);
-	r = put_samples(host, b, profile, limits, &series, err);
+	make_id(b, profile, from->parts, id);
+	put_sample(&series, pprof, n, id);
 	pb__put_nested(out, REQUEST_SERIES, &series);
 	buf__fini(&series);
-	return r == 0 && out->error ? error__set(err, -EAGAIN, "no memory for a request") : r;
+	return out->error ? error__set(err, -EAGAIN, "no memory for a request") : 0;
 }

@@ -66,19 +66,23 @@ static const struct dcm_option rows[] = {
 		.def = "16000",
 		.min = "0",
 		.max = "4294967295",
-		.doc = "By push, a profile with more samples goes as several with some each: "
-		       "Pyroscope's validation.max-profile-stacktrace-samples. 0: no bound.",
+		.doc = "By push, a profile with more samples goes in parts with some each, where "
+		       "what "
+		       "it counts adds up: Pyroscope's validation.max-profile-stacktrace-samples. "
+		       "0: "
+		       "no bound.",
 	},
 	{
 		.name = "max_profile_bytes",
 		.type = DCM_OPT_SIZE,
 		.offset = offsetof(struct pyroscope_config, limits.bytes),
 		.flags = DCM_OPT_RESTART,
-		.def = "4MiB",
+		.def = "1MiB",
 		.min = "0",
 		.max = "4GiB",
-		.doc = "The same of a profile's bytes, unpacked: Pyroscope's "
-		       "validation.max-profile-size-bytes.",
+		.doc = "The same of a profile's bytes, unpacked: not above Pyroscope's "
+		       "validation.max-profile-size-bytes (4 MiB) and "
+		       "distributor.ingestion-burst-size-mb (2 MiB).",
 	},
 	{
 		.name = "",
@@ -107,6 +111,9 @@ static const struct dcm_table options = {
 struct pyroscope {
 	struct sender sender;
 	const struct pyroscope_config *config;
+	/* Of a profile of which some parts were taken, when the batch comes again: */
+	uint32_t profile;
+	struct push_progress progress;
 };
 
 static void pyroscope_stop(void *instance)
@@ -151,21 +158,40 @@ static int pyroscope_start(void *instance, struct dcm_error *err)
 
 /* ---- work ---- */
 
-static int send_pushed(struct pyroscope *p, const struct dcm_batch *batch, uint32_t profile,
-		       int64_t deadline_mono_ns, struct dcm_error *err)
+static int send_part(struct pyroscope *p, const struct dcm_batch *batch, uint32_t profile,
+		     int64_t deadline_mono_ns, struct dcm_error *err)
 {
 	static const struct dcm_http_header headers[] = {
 		{ { "content-type", 12 }, { "application/proto", 17 } },
 	};
 	struct delivery_request request = { .url = p->sender.url, .headers = headers, .n_headers = 1 };
+	struct push_progress to = { 0 };
 	struct buf message = { 0 };
-	int r = push__request(p->sender.host, batch, profile, &p->config->limits, &message, err);
+	int r = push__request(p->sender.host, batch, profile, &p->config->limits, &p->progress, &to,
+			      &message, err);
 
 	request.data = message.data;
 	request.n = message.n;
 	if (r == 0)
 		r = delivery__send(p->sender.delivery, &request, deadline_mono_ns, err);
+	if (r == 0)
+		p->progress = to;
 	buf__fini(&message);
+	return r;
+}
+
+/* Parts that were taken are not sent again when the batch is. */
+static int send_pushed(struct pyroscope *p, const struct dcm_batch *batch, uint32_t profile,
+		       int64_t deadline_mono_ns, struct dcm_error *err)
+{
+	int r;
+
+	if (!p->sender.is_again || p->profile != profile)
+		p->progress = (struct push_progress){ 0 };
+	p->profile = profile;
+	do
+		r = send_part(p, batch, profile, deadline_mono_ns, err);
+	while (r == 0 && p->progress.rows < batch->profiles[profile].n_rows);
 	return r;
 }
 

@@ -6,7 +6,7 @@
 //	pushing connect URL FILE   a pprof by push.v1, as Connect's client of the published service sends it, as a message and in JSON
 //	pushing serve              the published service: prints its address first, and then a line for each type of each series
 //
-// The server refuses what Pyroscope does by default (unpacked, over 4 MiB or 16,000 samples), and a series with the label
+// The server refuses what Pyroscope does by default (unpacked, over 4 MiB or 16,000 samples; over 2 MiB at once), and a series with the label
 // refuse=CODE[:TIMES] by that error of Connect, so many times (always without).
 package main
 
@@ -96,6 +96,7 @@ func byConnect(url, file, service string, options ...connect.ClientOption) {
 
 const (
 	maxBytes   = 4 << 20
+	maxBurst   = 2 << 20
 	maxSamples = 16000
 )
 
@@ -117,7 +118,8 @@ func (s *server) refusal(text string) error {
 	return connect.NewError(connect.Code(code), errors.New("refused: 100 % of \"it\""))
 }
 
-func read(raw []byte) (*googlev1.Profile, error) {
+// Of what a request may have there is a bound of its own: what the rate limit lets through at one moment.
+func read(raw []byte, left *int) (*googlev1.Profile, error) {
 	r, err := gzip.NewReader(bytes.NewReader(raw))
 	if err != nil {
 		return nil, err
@@ -125,6 +127,9 @@ func read(raw []byte) (*googlev1.Profile, error) {
 	plain, err := io.ReadAll(r)
 	if err != nil {
 		return nil, err
+	}
+	if *left -= len(plain); *left < 0 {
+		return nil, connect.NewError(connect.CodeResourceExhausted, errors.New("push rate limit reached"))
 	}
 	if len(plain) > maxBytes {
 		return nil, fmt.Errorf("the profile has %d bytes", len(plain))
@@ -139,8 +144,8 @@ func read(raw []byte) (*googlev1.Profile, error) {
 	return p, nil
 }
 
-func (s *server) take(series *pushv1.RawProfileSeries) error {
-	var name, refuse string
+func (s *server) take(series *pushv1.RawProfileSeries, left *int) error {
+	var name, service, refuse string
 	var labels []string
 	for _, l := range series.Labels {
 		switch l.Name {
@@ -148,6 +153,9 @@ func (s *server) take(series *pushv1.RawProfileSeries) error {
 			name = l.Value
 		case "refuse":
 			refuse = l.Value
+			labels = append(labels, "refuse="+l.Value)
+		case "service_name":
+			service = l.Value
 			fallthrough
 		default:
 			labels = append(labels, l.Name+"="+l.Value)
@@ -157,16 +165,19 @@ func (s *server) take(series *pushv1.RawProfileSeries) error {
 		return err
 	}
 	sort.Strings(labels)
-	sums, samples, times := map[string]int64{}, 0, map[int64]bool{}
+	sums, samples := map[string]int64{}, 0
 	for _, raw := range series.Samples {
-		p, err := read(raw.RawProfile)
-		if err != nil {
+		p, err := read(raw.RawProfile, left)
+		if refused := new(connect.Error); errors.As(err, &refused) {
+			return refused
+		} else if err != nil {
 			return connect.NewError(connect.CodeInvalidArgument, err)
 		}
 		if s.ids[raw.ID] || len(raw.ID) != 36 {
 			return connect.NewError(connect.CodeInvalidArgument, fmt.Errorf("id %q", raw.ID))
 		}
-		s.ids[raw.ID], times[p.TimeNanos] = true, true
+		s.ids[raw.ID] = true
+		fmt.Printf("of %s at %d for %d\n", service, p.TimeNanos, p.DurationNanos)
 		samples += len(p.Sample)
 		for i, t := range p.SampleType {
 			of := p.StringTable[t.Type] + ":" + p.StringTable[t.Unit]
@@ -176,8 +187,7 @@ func (s *server) take(series *pushv1.RawProfileSeries) error {
 		}
 	}
 	for of, sum := range sums {
-		fmt.Printf("%s:%s{%s} sum=%d samples=%d parts=%d times=%d\n", name, of, strings.Join(labels, ","), sum, samples,
-			len(series.Samples), len(times))
+		fmt.Printf("%s:%s{%s} sum=%d samples=%d\n", name, of, strings.Join(labels, ","), sum, samples)
 	}
 	return nil
 }
@@ -188,8 +198,9 @@ func (s *server) Push(_ context.Context, r *connect.Request[pushv1.PushRequest])
 	if tenant := r.Header().Get("X-Scope-OrgID"); tenant != "" {
 		fmt.Println("tenant:", tenant)
 	}
+	left := maxBurst
 	for _, series := range r.Msg.Series {
-		if err := s.take(series); err != nil {
+		if err := s.take(series, &left); err != nil {
 			return nil, err
 		}
 	}
