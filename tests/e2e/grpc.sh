@@ -159,11 +159,11 @@ sums push_is_stored 42 'demo:samples:count::{node="pushed"}'
 
 # ---- an agent of Parca that has crashed ----
 panic=parca.telemetry.v1alpha1.TelemetryService/ReportPanic
-said=$(head -c 3000 /dev/zero | tr '\0' x)
-reflect -d "{\"stderr\":\"$said panic: oh\\ngoroutine 1\",\"metadata\":{\"node\":\"far\"}}" "$at" $panic
+# As Go ends: why, and then all its stacks.
+stacks=$(for i in $(seq 60); do printf 'goroutine %s [running]:\\nmain.work(0xc000%s)\\n\\t/src/main.go:%s +0x1d\\n' "$i" "$i" "$i"; done)
+reflect -d "{\"stderr\":\"level=info msg=begins\\npanic: oh [recovered]\\n\\tpanic: oh no\\n\\n$stacks\",\"metadata\":{\"node\":\"far\"}}" "$at" $panic
 expect_status grpc.panic 0 $?
-expect grpc.panic_is_logged 'an agent of Parca (node=far) has crashed: ..xxxx' "$dir/log"
-expect grpc.panic_says_why 'xxxx panic: oh goroutine 1' "$dir/log"
+expect grpc.panic_says_why 'an agent of Parca (node=far) has ended with an error: panic: oh no  goroutine 1 [running]: main.work(' "$dir/log"
 reflect -d "{\"stderr\":\"again\"}" "$at" $panic
 get /metrics >"$dir/metrics"
 expect grpc.panics_are_counted 'decima_receive_panics_total{instance="receive"} 2' "$dir/metrics"

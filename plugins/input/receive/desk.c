@@ -58,8 +58,9 @@ void desk__init(struct desk *d, const struct dcm_host *host, const struct receiv
 		.old = host->metric(
 			host, DCM_COUNTER,
 			"receive_otlp_old_total", "OTLP requests of a version before 1.10, as their bytes told, that were taken."),
-		.panics = host->metric(host, DCM_COUNTER, "receive_panics_total",
-				       "Agents of Parca that told that they had crashed."),
+		.panics = host->metric(
+			host, DCM_COUNTER, "receive_panics_total",
+			"Agents of Parca of which was told that they had ended with an error."),
 	};
 }
 

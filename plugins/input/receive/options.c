@@ -34,8 +34,8 @@ static const struct dcm_option rows[] = {
 	  .def = "true",
 	  .flags = DCM_OPT_RESTART,
 	  .doc = "Take what agents of Parca send: gRPC's WriteArrow and WriteRaw of "
-		 "parca.profilestore.v1alpha1.ProfileStoreService, and the word that one has "
-		 "crashed." },
+		 "parca.profilestore.v1alpha1.ProfileStoreService, and what one said "
+		 "that has ended with an error." },
 	{ .name = "otlp",
 	  .type = DCM_OPT_BOOL,
 	  .offset = offsetof(struct receive_options, otlp),

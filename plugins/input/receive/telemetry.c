@@ -2,12 +2,14 @@
 /*
  * plugins/input/receive/telemetry.c - parca.telemetry.v1alpha1.TelemetryService, a unary method of gRPC
  *
- * An agent of Parca that has crashed tells its server when it is started anew, with the end of what it had said. It goes into
- * the log, where who looks after the agents reads it; but not more often than each LOG_NS, and is counted in any case.
+ * What watches over an agent of Parca tells the server that it has ended with an error, and what it had said. From where Go
+ * says why, that goes into the log, where who looks after the agents reads it; but not more often than each LOG_NS, and is
+ * counted in any case.
  */
 #include "plugins/input/receive/telemetry.h"
 
 #include <stdatomic.h>
+#include <string.h>
 
 #include "core/base/buf.h"
 #include "core/base/error.h"
@@ -17,7 +19,7 @@
 
 #define LOG_NS INT64_C(1000000000)
 
-/* Bytes that go into the log: of what it said, the last, where the reason stands; of what it says of itself. */
+/* Bytes that go into the log: of what it said, and of what it says of itself. */
 enum { SAID_MAX = 1200, ABOUT_MAX = 400 };
 
 /* ReportPanicRequest, ReportPanicRequest.MetadataEntry */
@@ -62,16 +64,36 @@ static const char *read_panic(const uint8_t *data, size_t n, struct panic *p)
 	return r.fault;
 }
 
-/* Its end, from a whole character on, in one line. */
-static void put_end(struct dcm_str said, char to[static SAID_MAX + 1])
+/* Where it says why, the last time: stacks of goroutines follow. Without, so that its end is in. */
+static uint32_t begin_of(struct dcm_str said)
 {
-	uint32_t skip = said.n > SAID_MAX ? said.n - SAID_MAX : 0, n = 0;
+	static const char *const begins[] = { "panic: ", "fatal error: ", "unexpected fault address",
+					      "SIGSEGV" };
+	uint32_t begin = said.n > SAID_MAX ? said.n - SAID_MAX : 0;
+	bool found = false;
 
-	while (skip < said.n && ((unsigned char)said.p[skip] & 0xc0) == 0x80)
-		skip++;
-	for (; skip < said.n; skip++)
-		to[n++] = said.p[skip] == '\n' || said.p[skip] == '\t' ? ' ' : said.p[skip];
-	to[n] = '\0';
+	for (size_t i = 0; i < sizeof(begins) / sizeof(begins[0]) && !found; i++) {
+		const size_t n = strlen(begins[i]);
+
+		for (uint32_t at = said.n < n ? 0 : said.n - (uint32_t)n + 1; at-- > 0 && !found;)
+			if (memcmp(said.p + at, begins[i], n) == 0) {
+				begin = at;
+				found = true;
+			}
+	}
+	while (begin < said.n && ((unsigned char)said.p[begin] & 0xc0) == 0x80)
+		begin++;
+	return begin;
+}
+
+/* In one line. */
+static void put_why(struct dcm_str said, char to[static SAID_MAX + 1])
+{
+	uint32_t n = 0;
+
+	for (uint32_t i = begin_of(said); i < said.n && n < SAID_MAX; i++)
+		to[n++] = said.p[i] && said.p[i] != '\n' && said.p[i] != '\t' ? said.p[i] : ' ';
+	to[str__utf8_cut(to, n)] = '\0';
 }
 
 static void show(struct desk *d, const struct panic *p)
@@ -85,9 +107,9 @@ static void show(struct desk *d, const struct panic *p)
 	if (now < next || !atomic_compare_exchange_strong(&d->panics_told_ns, &next, now + LOG_NS))
 		return;
 	about.n = (uint32_t)str__utf8_cut(about.p, about.n < ABOUT_MAX ? about.n : ABOUT_MAX);
-	put_end(p->said, said);
-	d->host->log(d->host, DCM_LOG_WARNING, "an agent of Parca (%.*s) has crashed: %s%s",
-		     STR_ARG(about), p->said.n > SAID_MAX ? ".." : "", said);
+	put_why(p->said, said);
+	d->host->log(d->host, DCM_LOG_WARNING,
+		     "an agent of Parca (%.*s) has ended with an error: %s", STR_ARG(about), said);
 }
 
 static void take_panic(void *ctx, const struct dcm_request *q, struct dcm_reply *reply)
@@ -107,14 +129,14 @@ static void take_panic(void *ctx, const struct dcm_request *q, struct dcm_reply 
 
 int telemetry__serve(struct desk *d, struct dcm_error *err)
 {
-	return desk__serve(
-		d,
-		(struct dcm_endpoint){
-			.path = "/parca.telemetry.v1alpha1.TelemetryService/ReportPanic",
-			.doc = "takes what an agent of Parca said before it crashed, and logs it",
-			.answer = take_panic,
-			.grpc = 1,
-			.descriptors = descriptors_telemetry,
-			.n_descriptors = sizeof(descriptors_telemetry) },
-		err);
+	return desk__serve(d,
+			   (struct dcm_endpoint){
+				   .path = "/parca.telemetry.v1alpha1.TelemetryService/ReportPanic",
+				   .doc = "takes what an agent of Parca said before it ended with "
+					  "an error, and logs it",
+				   .answer = take_panic,
+				   .grpc = 1,
+				   .descriptors = descriptors_telemetry,
+				   .n_descriptors = sizeof(descriptors_telemetry) },
+			   err);
 }
