@@ -238,8 +238,9 @@ static int match_breadth_first(const struct dcm_regex *re, struct dcm_str text, 
 				 PCRE2_NO_UTF_CHECK | PCRE2_DFA_SHORTEST * re->search, data,
 				 re->match, work, DFA_INTS);
 	free(work);
+	/* The longest comes first. PCRE2 10.42 has such that end before the text, whatever PCRE2_ENDANCHORED says. */
 	if (rc >= 0)
-		return 1;
+		return re->search || pcre2_get_ovector_pointer(data)[1] == text.n;
 	return rc == PCRE2_ERROR_NOMATCH ? 0 : rc == PCRE2_ERROR_NOMEMORY ? -ENOMEM : -E2BIG;
 }
 

@@ -330,6 +330,28 @@ static void explosions_are_answered(void **state)
 	}
 }
 
+/* A match that ends before the text is none of the whole, by whichever matcher; of a part it is. */
+static void explosions_end_with_the_text(void **state)
+{
+	char text[1001];
+
+	(void)state;
+	for (uint32_t flags = 0; flags <= REGEX_NO_JIT; flags += REGEX_NO_JIT) {
+		struct dcm_regex *whole = compile(STR("(a.*)*b"), flags),
+				 *part = compile(STR("(a.*)*b"), flags | REGEX_SEARCH);
+		struct dcm_str all = { text, sizeof(text) - 1 };
+
+		memset(text, 'a', sizeof(text));
+		text[10] = 'b';
+		assert_int_equal(regex__match(whole, all), 0);
+		assert_int_equal(regex__match(part, all), 1);
+		text[all.n - 1] = 'b';
+		assert_int_equal(regex__match(whole, all), 1);
+		regex__free(whole);
+		regex__free(part);
+	}
+}
+
 /*
  * What even the breadth-first matcher is not let loose on ends, and counts as no match.
  */
@@ -468,6 +490,7 @@ int main(void)
 		cmocka_unit_test(shortcuts_say_what_the_engine_says),
 		cmocka_unit_test(case_may_be_ignored),
 		cmocka_unit_test(explosions_are_answered),
+		cmocka_unit_test(explosions_end_with_the_text),
 		cmocka_unit_test(hopeless_matches_end),
 		cmocka_unit_test(bad_utf8_is_a_character),
 		cmocka_unit_test(templates_are_gos),
