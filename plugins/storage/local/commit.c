@@ -172,6 +172,13 @@ static int note_garbage(struct commit *c, const struct commit_change *change)
 	return ok ? 0 : -ENOMEM;
 }
 
+/* With what to do about it, where that is known. */
+static void warn(struct commit *c, int rc, struct dcm_error *err)
+{
+	error__set(err, rc, "%s%s", err->text, vfs__write_remedy(rc));
+	tell(c, DCM_LOG_WARNING, err->text);
+}
+
 /* What cannot be removed now, the next open removes. */
 static void remove_files(struct commit *c)
 {
@@ -190,7 +197,7 @@ static void remove_files(struct commit *c)
 		}
 		if (rc && rc != -ENOENT) {
 			error__sys(&err, rc, "%s: cannot remove; the next start tries again", path);
-			tell(c, DCM_LOG_WARNING, err.text);
+			warn(c, rc, &err);
 		}
 	}
 	cut_garbage(c, 0);
@@ -200,11 +207,13 @@ static void remove_files(struct commit *c)
 static void remove_garbage(struct commit *c)
 {
 	struct dcm_error err = DCM_ERROR_INIT;
+	int rc;
 
 	if (c->n_holds == 0)
 		remove_files(c);
-	if (c->wal && wal__forget(c->wal, c->now.sealed_lsn, &err))
-		tell(c, DCM_LOG_WARNING, err.text);
+	rc = c->wal ? wal__forget(c->wal, c->now.sealed_lsn, &err) : 0;
+	if (rc)
+		warn(c, rc, &err);
 }
 
 /* Step 3 for the blocks and what they refer to. */
