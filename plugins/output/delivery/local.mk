@@ -5,6 +5,7 @@ plugins_output_delivery_libdelivery_la_SOURCES = \
 	plugins/output/delivery/delivery.c plugins/output/delivery/delivery.h \
 	plugins/output/delivery/format.c plugins/output/delivery/format.h \
 	plugins/output/delivery/name.c plugins/output/delivery/name.h \
+	plugins/output/delivery/profile_id.h \
 	plugins/output/delivery/resume.h \
 	plugins/output/delivery/rpc_status.c plugins/output/delivery/rpc_status.h \
 	plugins/output/delivery/sender.c plugins/output/delivery/sender.h \

@@ -8,11 +8,11 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "core/base/hash.h"
 #include "core/base/mem.h"
 #include "core/base/protobuf.h"
 #include "core/base/str.h"
 #include "core/base/vec.h"
+#include "plugins/output/delivery/profile_id.h"
 #include "plugins/output/otlp/dictionary.h"
 #include "plugins/output/otlp/names.h"
 
@@ -256,14 +256,7 @@ static void put_time(struct export *e, const struct dcm_profile *p)
 
 static void put_id(struct export *e, uint32_t profile, uint32_t k)
 {
-	const struct dcm_profile *p = &e->b->profiles[profile];
-	const struct {
-		struct dcm_batch_id batch;
-		struct dcm_hash series;
-		int64_t time_ns;
-		uint32_t profile, k;
-	} whole = { e->b->id, e->b->series_hashes[p->series], p->time_ns, profile, k };
-	const struct dcm_hash id = hash__bytes128(&whole, sizeof(whole));
+	const struct dcm_hash id = profile_id__of(e->b, profile, k);
 
 	pb__put_bytes(&e->profile, e->as->profile.id, &id, sizeof(id));
 }

@@ -37,7 +37,7 @@ static void put_name(struct buf *out, const struct dcm_batch *b, struct dcm_span
 		const struct dcm_pair *pair = &b->pairs[series.off + i];
 		struct dcm_str name = b->strings[pair->name];
 
-		if (str__eq(name, STR("service_name")) || (name.n >= 2 && memcmp(name.p, "__", 2) == 0))
+		if (str__eq(name, STR("service_name")) || str__starts(name, STR("__")))
 			continue;
 		buf__text(out, is_first ? "" : "%2C");
 		put_word(out, name);

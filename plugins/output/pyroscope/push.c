@@ -11,11 +11,11 @@
 
 #include "core/base/cleanup.h"
 #include "core/base/error.h"
-#include "core/base/hash.h"
 #include "core/base/le.h"
 #include "core/base/mem.h"
 #include "core/base/protobuf.h"
 #include "core/base/str.h"
+#include "plugins/output/delivery/profile_id.h"
 
 /* Fields of proto/push/v1/push.proto. */
 enum {
@@ -66,17 +66,10 @@ static void put_labels(struct buf *series, const struct dcm_batch *b, const stru
 
 /* ---- samples ---- */
 
-/* Of what the profile is in which batch, and of the part: RFC 9562, 5.8. */
+/* Version 8 of RFC 9562, 5.8. */
 static void make_id(const struct dcm_batch *b, uint32_t profile, uint32_t part, char ret[static UUID_TEXT])
 {
-	const struct dcm_profile *p = &b->profiles[profile];
-	const struct {
-		struct dcm_batch_id batch;
-		struct dcm_hash series;
-		int64_t time_ns;
-		uint32_t profile, part;
-	} whole = { b->id, b->series_hashes[p->series], p->time_ns, profile, part };
-	const struct dcm_hash h = hash__bytes128(&whole, sizeof(whole));
+	const struct dcm_hash h = profile_id__of(b, profile, part);
 
 	snprintf(ret, UUID_TEXT, "%08llx-%04llx-8%03llx-%04llx-%012llx",
 		 (unsigned long long)h.hi >> 32, (unsigned long long)h.hi >> 16 & 0xffff,
