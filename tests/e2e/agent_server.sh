@@ -276,7 +276,7 @@ wait_for 60 all_named
 is parts_arrive "$forty" "$(named)"
 sum() {
 	"$decima" query stacks demo:samples:count:: --focus . --from now-1h --to now+1m --url "unix:$dir/server.sock" 2>/dev/null |
-		awk '{ n += $NF } END { printf "%d\n", n }'
+		sum_of_lines
 }
 is parts_count_once 40 "$(sum)"
 rows() { get /metrics | sed -n 's/^decima_dropped_total{instance="decima",reason="rejected"} //p'; }

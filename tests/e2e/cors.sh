@@ -37,7 +37,7 @@ expect cors.off_preflight_is_no_method ' 405' "$dir/head"
 daemon_stop
 
 # ---- one origin, and tokens ----
-page_port=$(python3 -c 'import socket; s = socket.socket(); s.bind(("127.0.0.1", 0)); print(s.getsockname()[1])' 2>/dev/null)
+page_port=$(free_port)
 cat >"$dir/cors.yaml" <<YAML
 storage: { memory: {} }
 server:

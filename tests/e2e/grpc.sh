@@ -134,7 +134,7 @@ profile=$(base64 "$dir/a.pb.gz" | tr -d '\n')
 raw() { printf '{"series":[{"labels":{"labels":[{"name":"__name__","value":"demo"},{"name":"node","value":"%s"}]},"samples":[{"rawProfile":"%s"}]}]}' "$1" "$2"; }
 write_raw=parca.profilestore.v1alpha1.ProfileStoreService/WriteRaw
 sums() {
-	got=$(ask query stacks "$3" --from now-1h --to now+1m 2>/dev/null | awk '{ n += $NF } END { printf "%d\n", n }')
+	got=$(ask query stacks "$3" --from now-1h --to now+1m 2>/dev/null | sum_of_lines)
 	if [ "$got" = "$2" ]; then ok "grpc.$1"; else not_ok "grpc.$1" "$got, not $2: $(head -n 3 "$dir/err" | tr '\n' '|')"; fi
 }
 call writeraw $write_raw -d "$(raw one "$profile")"

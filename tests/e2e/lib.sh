@@ -28,6 +28,9 @@ need_sampler() {
 	[ -e "$plugins/input_ebpf.so" ] || skip_all "built without eBPF"
 }
 
+# one that nobody had a moment ago; nothing without python3
+free_port() { python3 -c 'import socket; s = socket.socket(); s.bind(("127.0.0.1", 0)); print(s.getsockname()[1])' 2>/dev/null; }
+
 # go_modules NAME: `go`, from where the user's fetches, with what it fetches left nowhere; or NAME is skipped
 go_modules() {
 	command -v go >/dev/null || {
@@ -166,4 +169,6 @@ far_begin() {
 far_again() { far_start "$port" || not_ok "$1" "$(last_words "$dir/far.log")"; }
 
 ask() { "$decima" "$@" --url "unix:$dir/sock"; }
+# what stands at the ends of lines, as of folded stacks, added up
+sum_of_lines() { awk '{ n += $NF } END { printf "%d\n", n }'; }
 get() { curl -s --unix-socket "$dir/sock" "http://localhost$1"; }

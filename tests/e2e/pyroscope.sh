@@ -18,7 +18,7 @@ push() { curl -s -f --unix-socket "$dir/sock" --data-binary @- "http://localhost
 # sum SELECTOR: what the other daemon has
 sum() {
 	"$decima" query stacks "$1" --focus . --from now-1h --to now+1m --url "unix:$dir/far.sock" 2>/dev/null |
-		awk '{ n += $NF } END { printf "%d\n", n }'
+		sum_of_lines
 }
 has() { [ "$(sum "$1")" = "$2" ]; }
 # arrives NAME SELECTOR SUM

@@ -35,7 +35,7 @@ push() {
 	fi
 }
 # sum SELECTOR [REGEX]: of the stacks with such a function
-sum() { ask query stacks "$1" --focus "${2:-.}" --from now-1h --to now+1m 2>/dev/null | awk '{ n += $NF } END { printf "%d\n", n }'; }
+sum() { ask query stacks "$1" --focus "${2:-.}" --from now-1h --to now+1m 2>/dev/null | sum_of_lines; }
 # sums NAME WANT SELECTOR [REGEX]
 sums() {
 	got=$(sum "$3" "${4:-.}")

@@ -11,7 +11,7 @@ set -u
 [ -n "${DECIMA_TEST_S3:-}" ] || skip_all "takes two minutes more: DECIMA_TEST_S3=all (tools/test s3)"
 [ -e "$plugins/output_s3.so" ] || skip_all "built without s3"
 [ -e "$plugins/input_receive.so" ] || skip_all "built without receive"
-command -v openssl >/dev/null || skip_all "no openssl"
+for tool in openssl python3; do command -v $tool >/dev/null || skip_all "$tool is not installed"; done
 
 secret=wJalrXUtnFEMI/K7MDENG+bPxRfiCYEXAMPLEKEY
 server=
@@ -19,7 +19,7 @@ trap 'kill "$server" 2>/dev/null; daemon_stop; rm -rf "$dir"' EXIT
 go_command s3_server.builds github.com/versity/versitygw/cmd/versitygw@v1.8.0 || exit 0
 certificates_made s3_server tls server 127.0.0.1
 mkdir "$dir/root"
-port=$(python3 -c 'import socket; s = socket.socket(); s.bind(("127.0.0.1", 0)); print(s.getsockname()[1])')
+port=$(free_port)
 "$dir/versitygw" -p "127.0.0.1:$port" --cert "$dir/tls/server.pem" --key "$dir/tls/server.key" \
 	-a AKIAIOSFODNN7EXAMPLE -s "$secret" -r eu-test-1 posix "$dir/root" >"$dir/server.log" 2>&1 &
 server=$!

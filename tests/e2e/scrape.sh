@@ -32,7 +32,7 @@ service two
 
 endpoints() { get /api/v1/targets >"$dir/targets.json"; }
 # sum_of SELECTOR REGEX: of the stacks with such a function
-sum_of() { ask query stacks "$1" --focus "$2" --from now-10m 2>/dev/null | awk '{ n += $NF } END { printf "%d\n", n }'; }
+sum_of() { ask query stacks "$1" --focus "$2" --from now-10m 2>/dev/null | sum_of_lines; }
 has_type() { ask query types 2>/dev/null | grep -qF "$1"; }
 
 cat >"$dir/parca.yaml" <<YAML

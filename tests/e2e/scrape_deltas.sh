@@ -30,7 +30,7 @@ scrape_configs:
 YAML
 daemon_begin deltas.starts -c "$dir/deltas.yaml"
 # sum TYPE FUNCTION: of the stacks with such a function
-sum() { ask query stacks "$1" --focus "$2" --from now-10m 2>/dev/null | awk '{ n += $NF } END { printf "%d\n", n }'; }
+sum() { ask query stacks "$1" --focus "$2" --from now-10m 2>/dev/null | sum_of_lines; }
 # asked PROFILE N: so often
 asked() { get /api/v1/targets | python3 -c 'import json, sys
 sys.exit(not any(e["profile"] == sys.argv[1] and e["health"] == "up" and e["asked"] - e["failed"] >= int(sys.argv[2]) for e in json.load(sys.stdin)["endpoints"]))' "$@"; }

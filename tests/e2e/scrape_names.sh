@@ -52,7 +52,7 @@ daemon_begin scrape_names.starts -c "$dir/scrape.yaml"
 allocated=memory:alloc_space:bytes:space:bytes:delta
 stacks() { ask query stacks "$allocated{job=\"$1\"}" --from now-10m 2>/dev/null; }
 # sum JOB [REGEX]: of the stacks that match
-sum() { stacks "$1" | grep -E "${2:-.}" | awk '{ n += $NF } END { printf "%d\n", n }'; }
+sum() { stacks "$1" | grep -E "${2:-.}" | sum_of_lines; }
 # heaps NAME N: so many more have been taken from it
 count() { curl -s "http://$(cat "$dir/$1")/counts" | cut -d ' ' -f "$2"; }
 more() { [ "$(count "$1" 1)" -ge "$2" ]; }

@@ -34,7 +34,7 @@ configured "$(job stays "$both")"
 daemon_begin scrape_reload.starts -c "$dir/scrape.yaml"
 
 allocated=memory:alloc_space:bytes:space:bytes:delta
-sum() { ask query stacks "$allocated{job=\"$1\"}" --from now-10m 2>/dev/null | awk '{ n += $NF } END { printf "%d\n", n }'; }
+sum() { ask query stacks "$allocated{job=\"$1\"}" --from now-10m 2>/dev/null | sum_of_lines; }
 counted() { curl -s "http://$address/counts" | cut -d ' ' -f 3; }
 slow() { curl -s "http://$address/slow" | cut -d ' ' -f "$1"; }
 has() { ask targets >"$dir/targets" && grep -q "$1" "$dir/targets"; }

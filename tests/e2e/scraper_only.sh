@@ -74,7 +74,7 @@ has_type() { "$1" query types 2>/dev/null | grep -qF "$2"; }
 # runtime allocates while a collection begins there
 allocated() {
 	"$1" query stacks 'memory:alloc_space:bytes:space:bytes:delta{job="service"}' --focus '^main\.allocate$' --from now-10m 2>/dev/null |
-		awk '{ n += $NF } END { printf "%d\n", n }'
+		sum_of_lines
 }
 for who in ask ask_far; do
 	for type in memory:alloc_space:bytes:space:bytes:delta memory:inuse_space:bytes:space:bytes \

@@ -10,7 +10,7 @@ set -u
 chmod 755 "$dir"
 
 # A free port, for a target has to be written down before the daemon starts.
-port=$(python3 -c 'import socket; s = socket.socket(); s.bind(("127.0.0.1", 0)); print(s.getsockname()[1])')
+port=$(free_port)
 url=http://127.0.0.1:$port
 # The Go service of that file is one here, at another port, where there is Go to build it.
 service='' go_port=6060
