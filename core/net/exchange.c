@@ -29,7 +29,7 @@
 /* Answers below a packet are not packed; large ones not at a level that takes longer than sending them. */
 enum {
 	WRITE_BYTES = 1 << 20,
-	STEP_BYTES = 1 << 20,
+	TIMED_BYTES = 1 << 20, /* of a body, which have a deadline of their own */
 	PACK_MIN_BYTES = 1400,
 	PACK_FAST_BYTES = 256 << 10
 };
@@ -206,7 +206,7 @@ void exchange__pack(struct exchange *x)
 
 bool exchange__has_advanced(struct exchange *x)
 {
-	uint64_t step = x->max_body / 4 < STEP_BYTES ? x->max_body / 4 : STEP_BYTES;
+	uint64_t step = x->max_body / 4 < TIMED_BYTES ? x->max_body / 4 : TIMED_BYTES;
 
 	if (!x->max_body || x->request.file || x->body.n < x->timed_bytes + step)
 		return false;

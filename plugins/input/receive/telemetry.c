@@ -64,23 +64,26 @@ static const char *read_panic(const uint8_t *data, size_t n, struct panic *p)
 	return r.fault;
 }
 
-/* Where it says why, the last time: stacks of goroutines follow. Without, so that its end is in. */
+static bool find_last(struct dcm_str text, struct dcm_str word, uint32_t *ret_at)
+{
+	for (uint32_t at = text.n; at-- > 0;)
+		if (text.n - at >= word.n && memcmp(text.p + at, word.p, word.n) == 0) {
+			*ret_at = at;
+			return true;
+		}
+	return false;
+}
+
+/* Where it says why, the last time: stacks of goroutines follow. Without, so that its end is in, from a whole character on. */
 static uint32_t begin_of(struct dcm_str said)
 {
 	static const char *const begins[] = { "panic: ", "fatal error: ", "unexpected fault address",
 					      "SIGSEGV" };
 	uint32_t begin = said.n > SAID_MAX ? said.n - SAID_MAX : 0;
-	bool found = false;
 
-	for (size_t i = 0; i < sizeof(begins) / sizeof(begins[0]) && !found; i++) {
-		const size_t n = strlen(begins[i]);
-
-		for (uint32_t at = said.n < n ? 0 : said.n - (uint32_t)n + 1; at-- > 0 && !found;)
-			if (memcmp(said.p + at, begins[i], n) == 0) {
-				begin = at;
-				found = true;
-			}
-	}
+	for (size_t i = 0; i < sizeof(begins) / sizeof(begins[0]); i++)
+		if (find_last(said, str__of(begins[i]), &begin))
+			return begin;
 	while (begin < said.n && ((unsigned char)said.p[begin] & 0xc0) == 0x80)
 		begin++;
 	return begin;
