@@ -20,6 +20,8 @@ static struct {
 	int status, fault;
 	const char *grpc_status; /* NULL: none */
 	const char *body;
+	enum delivery_rules rules;   /* by which it is asked */
+	struct dcm_http_header more; /* beside these; without a name: none */
 	unsigned n_requests;
 } there;
 
@@ -32,13 +34,17 @@ static int64_t mono_ns(const struct dcm_host *h)
 static int start(struct dcm_http_client *client, const struct dcm_http_call *c, uint64_t *ret_id,
 		 struct dcm_error *err)
 {
-	const struct dcm_http_header trailer = { STR("grpc-status"), str__of(there.grpc_status) };
+	const struct dcm_http_header headers[] = {
+		{ STR("grpc-status"), str__of(there.grpc_status ? there.grpc_status : "") },
+		there.more,
+	};
+	const uint32_t from = there.grpc_status ? 0 : 1, end = there.more.name.n ? 2 : 1;
 	const struct dcm_http_reply reply = { .size = sizeof(reply),
 					      .status = there.status,
 					      .fault = there.fault,
 					      .sentence = "away",
-					      .headers = &trailer,
-					      .n_headers = there.grpc_status != NULL,
+					      .headers = headers + from,
+					      .n_headers = end - from,
 					      .data = (const uint8_t *)there.body,
 					      .n = strlen(there.body) };
 
@@ -50,7 +56,15 @@ static int start(struct dcm_http_client *client, const struct dcm_http_call *c, 
 	return 0;
 }
 
-static const struct dcm_host host = { .size = sizeof(host), .mono_ns = mono_ns, .http_start = start };
+/* 2015-10-21 07:28:00 UTC and what has gone by since */
+static int64_t real_ns(const struct dcm_host *h)
+{
+	return INT64_C(1445412480) * SECOND + mono_ns(h) - SECOND;
+}
+
+static const struct dcm_host host = {
+	.size = sizeof(host), .mono_ns = mono_ns, .real_ns = real_ns, .http_start = start
+};
 
 static struct delivery *begin(void)
 {
@@ -71,7 +85,8 @@ static int send_bytes(struct delivery *d, const char *bytes, struct dcm_error *e
 	const struct delivery_request request = { .url = "http://there",
 						  .grpc = there.grpc_status != NULL,
 						  .data = bytes,
-						  .n = strlen(bytes) };
+						  .n = strlen(bytes),
+						  .rules = there.rules };
 
 	return delivery__send(d, &request, there.now_ns + SECOND, err);
 }
@@ -84,29 +99,80 @@ static int send_later(struct delivery *d, const char *bytes, int64_t seconds)
 	return send_bytes(d, bytes, &err);
 }
 
-static void test_first_answers(void **state)
+/* The status's number, and what the first such answer means; of gRPC all that there are. */
+struct first {
+	int status, rc, otlp_rc;
+};
+
+static int first_answer(const char *grpc_status, int status, enum delivery_rules rules)
 {
-	static const struct {
-		const char *grpc;
-		int status, rc;
-	} cases[] = {
-		{ "0", 200, 0 },	 { "2", 200, -EAGAIN },	  { "3", 200, -EBADMSG },
-		{ "8", 200, -EAGAIN },	 { "11", 200, -EBADMSG }, { "13", 200, -EAGAIN },
-		{ "14", 200, -EAGAIN },	 { "16", 200, -EAGAIN },  { NULL, 200, 0 },
-		{ NULL, 400, -EBADMSG }, { NULL, 401, -EAGAIN },  { NULL, 413, -EBADMSG },
-		{ NULL, 422, -EBADMSG }, { NULL, 429, -EAGAIN },  { NULL, 500, -EAGAIN },
-		{ NULL, 503, -EAGAIN },
-	};
 	struct dcm_error err = DCM_ERROR_INIT;
+	struct delivery *d = begin();
+
+	there.grpc_status = grpc_status;
+	there.status = status;
+	there.rules = rules;
+	int r = send_bytes(d, "x", &err);
+	delivery__free(d);
+	return r;
+}
+
+static void test_first_answers_of_grpc(void **state)
+{
+	static const struct first cases[] = {
+		{ 0, 0, 0 },
+		{ 1, -EAGAIN, -EAGAIN },
+		{ 2, -EAGAIN, -EBADMSG },
+		{ 3, -EBADMSG, -EBADMSG },
+		{ 4, -EAGAIN, -EAGAIN },
+		{ 5, -EAGAIN, -EAGAIN },
+		{ 6, -EAGAIN, -EBADMSG },
+		{ 7, -EAGAIN, -EAGAIN },
+		{ 8, -EAGAIN, -EBADMSG },
+		{ 9, -EAGAIN, -EBADMSG },
+		{ 10, -EAGAIN, -EAGAIN },
+		{ 11, -EBADMSG, -EAGAIN },
+		{ 12, -EAGAIN, -EAGAIN },
+		{ 13, -EAGAIN, -EBADMSG },
+		{ 14, -EAGAIN, -EAGAIN },
+		{ 15, -EAGAIN, -EAGAIN },
+		{ 16, -EAGAIN, -EAGAIN },
+	};
 
 	(void)state;
 	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
-		struct delivery *d = begin();
+		char text[4];
 
-		there.grpc_status = cases[i].grpc;
-		there.status = cases[i].status;
-		assert_int_equal(send_bytes(d, "x", &err), cases[i].rc);
-		delivery__free(d);
+		snprintf(text, sizeof(text), "%d", cases[i].status);
+		assert_int_equal(first_answer(text, 200, DELIVERY_USUAL), cases[i].rc);
+		assert_int_equal(first_answer(text, 200, DELIVERY_OTLP), cases[i].otlp_rc);
+	}
+}
+
+static void test_first_answers_of_http(void **state)
+{
+	static const struct first wrong[] = {
+		{ 400, -EBADMSG, -EBADMSG }, { 413, -EBADMSG, -EBADMSG },
+		{ 415, -EBADMSG, -EBADMSG }, { 422, -EBADMSG, -EBADMSG },
+		{ 401, -EAGAIN, -EAGAIN },   { 403, -EAGAIN, -EAGAIN },
+		{ 404, -EAGAIN, -EAGAIN },   { 405, -EAGAIN, -EAGAIN },
+		{ 407, -EAGAIN, -EAGAIN },   { 408, -EAGAIN, -EAGAIN },
+		{ 429, -EAGAIN, -EAGAIN },   { 502, -EAGAIN, -EAGAIN },
+		{ 503, -EAGAIN, -EAGAIN },   { 504, -EAGAIN, -EAGAIN },
+	};
+
+	(void)state;
+	for (int status = 200; status < 600; status++) {
+		struct first want = { status, -EAGAIN, -EAGAIN };
+
+		if (status < 300)
+			want = (struct first){ status, 0, 0 };
+		else if (status >= 400)
+			want.otlp_rc = -EBADMSG;
+		for (size_t i = 0; i < sizeof(wrong) / sizeof(wrong[0]); i++)
+			want = wrong[i].status == status ? wrong[i] : want;
+		assert_int_equal(first_answer(NULL, status, DELIVERY_USUAL), want.rc);
+		assert_int_equal(first_answer(NULL, status, DELIVERY_OTLP), want.otlp_rc);
 	}
 }
 
@@ -157,12 +223,43 @@ static void what_fails_there_is_refused_in_the_end(const char *grpc_status, int 
 	delivery__free(d);
 }
 
+static void what_is_not_the_requests_is_tried_for_ever(const char *grpc_status, int status)
+{
+	struct delivery *d = begin();
+
+	there.grpc_status = grpc_status;
+	there.status = status;
+	for (int i = 0; i < 100; i++)
+		assert_int_equal(send_later(d, "x", 60), -EAGAIN);
+	delivery__free(d);
+}
+
 static void test_failures_of_one_request(void **state)
 {
 	(void)state;
 	what_fails_there_is_refused_in_the_end("2", 200);
 	what_fails_there_is_refused_in_the_end("13", 200);
-	what_fails_there_is_refused_in_the_end(NULL, 500);
+	what_fails_there_is_refused_in_the_end("5", 200);
+	what_fails_there_is_refused_in_the_end("6", 200);
+	what_fails_there_is_refused_in_the_end("9", 200);
+	for (int status = 400; status < 600; status++) {
+		static const char never[] = "401 402 403 404 407 408 425 429 ",
+				  at_once[] = "400 413 415 422 ";
+		char text[8];
+
+		snprintf(text, sizeof(text), "%d ", status);
+		if (strstr(at_once, text))
+			continue;
+		if (status > 500 || strstr(never, text))
+			what_is_not_the_requests_is_tried_for_ever(NULL, status);
+		else
+			what_fails_there_is_refused_in_the_end(NULL, status);
+	}
+	for (int i = 0; i < 8; i++) {
+		static const char *const never[] = { "1", "4", "7", "10", "12", "14", "15", "16" };
+
+		what_is_not_the_requests_is_tried_for_ever(never[i], 200);
+	}
 }
 
 /* One that says the same by other bytes each time. */
@@ -214,10 +311,51 @@ static void test_a_server_that_is_away(void **state)
 	delivery__free(d);
 }
 
+/* What it asks for in seconds: nobody asks it before. */
+static void is_asked_again_after(const char *grpc_status, const char *name, const char *value,
+				 int64_t seconds)
+{
+	struct delivery *d = begin();
+
+	there.grpc_status = grpc_status;
+	there.status = grpc_status ? 200 : 503;
+	there.more = (struct dcm_http_header){ str__of(name), str__of(value) };
+	assert_int_equal(send_later(d, "x", 0), -EAGAIN);
+	if (seconds > 0) {
+		assert_int_equal(send_later(d, "x", seconds - 1), -EAGAIN);
+		assert_int_equal(there.n_requests, 1);
+		there.now_ns += SECOND;
+	}
+	assert_int_equal(send_later(d, "x", 0), -EAGAIN);
+	assert_int_equal(there.n_requests, 2);
+	delivery__free(d);
+}
+
+static void test_patience(void **state)
+{
+	(void)state;
+	is_asked_again_after(NULL, "retry-after", "120", 120);
+	is_asked_again_after("14", "retry-after", "7", 7);
+	is_asked_again_after("14", "grpc-retry-pushback-ms", "30000", 30);
+	is_asked_again_after(NULL, "retry-after", "Wed, 21 Oct 2015 07:29:30 GMT", 90);
+	/* An hour at most. */
+	is_asked_again_after(NULL, "retry-after", "86400", 3600);
+	is_asked_again_after(NULL, "retry-after", "9223372036854775807", 3600);
+	is_asked_again_after(NULL, "retry-after", "Fri, 31 Dec 9999 23:59:59 GMT", 3600);
+	is_asked_again_after("14", "grpc-retry-pushback-ms", "86400000", 3600);
+	/* What is past, and what is none. */
+	is_asked_again_after(NULL, "retry-after", "Wed, 21 Oct 2015 07:00:00 GMT", 0);
+	is_asked_again_after(NULL, "retry-after", "soon", 0);
+	is_asked_again_after(NULL, "retry-after", "-5", 0);
+	is_asked_again_after(NULL, "retry-after", "", 0);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_first_answers),
+		cmocka_unit_test(test_first_answers_of_grpc),
+		cmocka_unit_test(test_first_answers_of_http),
+		cmocka_unit_test(test_patience),
 		cmocka_unit_test(test_the_servers_words),
 		cmocka_unit_test(test_failures_of_one_request),
 		cmocka_unit_test(test_failures_of_changing_bytes),

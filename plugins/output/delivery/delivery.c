@@ -37,8 +37,10 @@ enum {
 	GRPC_INVALID_ARGUMENT = 3,
 	GRPC_DEADLINE_EXCEEDED = 4,
 	GRPC_NOT_FOUND = 5,
+	GRPC_ALREADY_EXISTS = 6,
 	GRPC_PERMISSION_DENIED = 7,
 	GRPC_RESOURCE_EXHAUSTED = 8,
+	GRPC_FAILED_PRECONDITION = 9,
 	GRPC_ABORTED = 10,
 	GRPC_OUT_OF_RANGE = 11,
 	GRPC_UNIMPLEMENTED = 12,
@@ -147,7 +149,7 @@ static int64_t until(const struct delivery *d, const struct dcm_str *date)
 	char text[64];
 	struct tm tm = { 0 };
 	const char *end;
-	int64_t ns;
+	int64_t seconds;
 
 	if (!date || date->n >= sizeof(text))
 		return 0;
@@ -156,10 +158,10 @@ static int64_t until(const struct delivery *d, const struct dcm_str *date)
 	end = strptime(text, "%a, %d %b %Y %H:%M:%S GMT", &tm);
 	if (!end || *end)
 		return 0;
-	ns = (int64_t)timegm(&tm) * SECOND - d->host->real_ns(d->host);
-	if (ns < 0)
+	seconds = (int64_t)timegm(&tm) - d->host->real_ns(d->host) / SECOND;
+	if (seconds < 0)
 		return 0;
-	return ns < WAIT_MAX_S * SECOND ? ns : WAIT_MAX_S * SECOND;
+	return (seconds < WAIT_MAX_S ? seconds : WAIT_MAX_S) * SECOND;
 }
 
 static int64_t wait_asked_for(const struct delivery *d, const struct dcm_http_reply *reply,
@@ -414,21 +416,38 @@ static int judge(const struct delivery *d)
 	return otlp && !d->request->grpc ? judge_otlp_http(d) : judge_http(d);
 }
 
-/* Did something go wrong there that may be the request's fault as well? */
-static bool has_failed_there(const struct delivery *d)
+/*
+ * Does it say no to this request, though not that its bytes are wrong? Not: who asks, where, how much at once, and when.
+ */
+static bool may_be_of_the_request(const struct delivery *d)
 {
-	if (d->grpc_status != GRPC_NONE)
-		return d->grpc_status == GRPC_UNKNOWN || d->grpc_status == GRPC_INTERNAL;
-	return !d->fault && d->status == 500;
+	static const int not_its_own[] = { 401, 402, 403, 404, 407, 408, 425, 429 };
+
+	switch (d->grpc_status) {
+	case GRPC_NONE:
+		break;
+	case GRPC_UNKNOWN:
+	case GRPC_INTERNAL:
+	case GRPC_NOT_FOUND:
+	case GRPC_ALREADY_EXISTS:
+	case GRPC_FAILED_PRECONDITION:
+		return true;
+	default:
+		return false;
+	}
+	for (size_t i = 0; i < sizeof(not_its_own) / sizeof(not_its_own[0]); i++)
+		if (d->status == not_its_own[i])
+			return false;
+	return !d->fault && d->status >= 400 && d->status <= 500;
 }
 
 /* Is it the request by now? */
 static bool fails_for_good(struct delivery *d, int64_t now_ns)
 {
 	const struct delivery_request *q = d->request;
-	uint64_t of = !has_failed_there(d) ? 0
-		      : q->same_as	   ? q->same_as
-					   : hash__bytes(q->data, q->n, 0) | 1;
+	uint64_t of = !may_be_of_the_request(d) ? 0
+		      : q->same_as		? q->same_as
+						: hash__bytes(q->data, q->n, 0) | 1;
 
 	if (of != d->failures.of) {
 		d->failures.of = of;
