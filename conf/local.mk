@@ -8,6 +8,7 @@ EXTRA_DIST += conf/decima.service.in conf/decima-server.service.in conf/decima.y
 # What an administrator may copy, if he wants that for the whole machine.
 examplesdir = $(docdir)/examples
 dist_examples_DATA = conf/decima-sysctl.conf conf/agent.yaml conf/scraper.yaml conf/server.yaml
+dist_examples_SCRIPTS = tools/certificates
 
 # They ask `decima complete`, so they are the same for every version and set of plugins.
 bashcompletiondir = $(datadir)/bash-completion/completions

@@ -31,7 +31,7 @@ for file in $headers bin/decima bin/decima-plugin-check lib/pkgconfig/decima.pc 
 	etc/decima/decima.yaml lib/systemd/system/decima.service lib/systemd/system/decima-agent.service lib/systemd/system/decima-server.service share/man/man1/decima.1 \
 	share/bash-completion/completions/decima share/zsh/site-functions/_decima share/fish/vendor_completions.d/decima.fish \
 	share/doc/decima/examples/decima-sysctl.conf share/doc/decima/examples/agent.yaml \
-	share/doc/decima/examples/server.yaml share/doc/decima/examples/scraper.yaml \
+	share/doc/decima/examples/certificates share/doc/decima/examples/server.yaml share/doc/decima/examples/scraper.yaml \
 	share/man/man1/decima-plugin-check.1 share/man/man5/decima.yaml.5; do
 	if [ -s "$root/$file" ]; then echo "ok installed $file"; else echo "not ok installed $file: it is not there"; fi
 done

@@ -140,7 +140,8 @@ e2e_install() {
 	prefix=/opt/decima
 	top_srcdir=$top
 	top_builddir=$top/build/gcc
-	destdir=$(mktemp -d /tmp/decima-test.XXXXXX) || return
+	# Some scripts run it as somebody else.
+	destdir=$(mktemp -d /tmp/decima-test.XXXXXX) && chmod 755 "$destdir" || return
 	decima=$destdir$prefix/bin/decima
 	export prefix destdir decima top_srcdir top_builddir
 	if ! logged "$log" variant_configure gcc; then
