@@ -9,7 +9,7 @@ variants="gcc asan tsan noebpf"
 variant_flags() {
 	case $1 in
 	gcc) echo "CC=gcc --enable-werror" ;;
-	asan) echo "CC=clang --enable-sanitizers=address" ;;
+	asan) echo "CC=clang --enable-werror --enable-sanitizers=address" ;;
 	tsan) echo "CC=clang --enable-sanitizers=thread" ;;
 	noebpf) echo "CC=gcc --enable-werror --disable-ebpf" ;;
 	fuzz) echo "CC=clang --enable-sanitizers=address --enable-fuzzing --disable-ebpf" ;;
@@ -37,12 +37,12 @@ logged() {
 	return 1
 }
 
-# cached COMMAND...: with the compilers behind one ccache of build/, when there is one: the tarball and the build without
-# eBPF compile what the gcc build did. Paths below $top count by where they are seen from, so that this is the same.
+# cached COMMAND...: with the compilers behind the user's ccache, when there is one: the tarball and the build without
+# eBPF compile what the gcc build did. Paths below $top count by where they are seen from, so that this is the same, and so are
+# two clones.
 cached() {
 	if [ -d /usr/lib/ccache ]; then
-		PATH=/usr/lib/ccache:$PATH CCACHE_DIR=$top/build/ccache CCACHE_TEMPDIR=$top/build/ccache/tmp CCACHE_MAXSIZE=1G \
-			CCACHE_BASEDIR=$top CCACHE_NOHASHDIR=1 "$@"
+		PATH=/usr/lib/ccache:$PATH CCACHE_BASEDIR=$top CCACHE_NOHASHDIR=1 "$@"
 	else
 		"$@"
 	fi
@@ -98,7 +98,10 @@ variant_make() {
 # In the build folder: builds the tests, each that can be, and runs them. A test that does not link is a failed case.
 variant_check() {
 	tests=
-	[ "$name" != tsan ] || tests=$(threaded_tests)
+	case $name in
+	tsan) tests=$(threaded_tests) ;;
+	noebpf) tests=$(differing_tests) ;;
+	esac
 	logged "$log" cached make -k -j"$jobs" check TESTS= ${tests:+"check_PROGRAMS=$(programs_beside "$tests")"} ||
 		echo "not ok build of the tests: $(grep -E 'error:|No rule|undefined reference' "$log" | tail -n 1); see $log" >>"$lines"
 	# check_PROGRAMS= : one that does not build must not keep the others from running. One more of them than there are
@@ -125,6 +128,28 @@ thoroughness() {
 	gcc) echo "DECIMA_TEST_SWEEP_SECONDS=100 CRASH_CYCLES=${CRASH_CYCLES:-80000}" ;;
 	*) echo "DECIMA_TEST_SWEEP_SECONDS=5 DECIMA_TEST_ORACLE_SECONDS=5 CONFORMANCE_PLANS=${CONFORMANCE_PLANS:-2}" ;;
 	esac
+}
+
+# stripped PROGRAM: what runs of it, without names, lines and the number that is made of these
+stripped() { objcopy --strip-all --remove-section=.note.gnu.build-id "$1" "$2"; }
+
+# In a build folder: the scripts, and the programs that are not the gcc build's, byte for byte, and so have not run yet.
+differing_tests() {
+	make -k -j"$jobs" check TESTS= >/dev/null 2>&1
+	pair=$(mktemp -d)
+	for test in $(make -s print-tests); do
+		{ stripped "$top/build/gcc/$test" "$pair/a" && stripped "$test" "$pair/b" && cmp -s "$pair/a" "$pair/b"; } 2>/dev/null || echo "$test"
+	done
+	rm -rf "$pair"
+}
+
+# In a build folder, of the gcc build's tests: the scripts, and the programs that know where the tree is, or ask.
+tests_of_the_tree() {
+	pair=$(mktemp -d)
+	for test in $(make -s print-tests); do
+		stripped "$test" "$pair/a" 2>/dev/null && ! grep -qF -e "$top" -e srcdir -e builddir "$pair/a" || echo "$test"
+	done
+	rm -rf "$pair"
 }
 
 # programs_beside TESTS: in a build folder, what `make check` builds, without the tests that are none of these
