@@ -3,9 +3,7 @@
  * tests/storage/test_seen.c - retries of many senders are recognised, also after a start
  */
 #include <errno.h>
-#include <stdlib.h>
 
-#include "core/base/mem.h"
 #include "plugins/storage/local/extras.h"
 #include "tests/unit/unit.h"
 
@@ -26,40 +24,87 @@ static bool has_all(const struct seen *s, uint64_t n_sources, uint64_t sequence)
 	return all;
 }
 
-/* As many as there may be send in turn: none is forgotten before it sends again. */
+static void add(struct seen *s, struct dcm_batch_id id)
+{
+	assert_int_equal(seen__reserve(s, 1), 0);
+	seen__add(s, &id);
+}
+
+/* Through a manifest, as a start does it. */
+static void restart(const struct seen *s, struct seen *ret, struct manifest *m)
+{
+	struct extras_store extras;
+	uint32_t next_era = 0;
+
+	assert_int_equal(extras_store__make(&extras, s, 5), 0);
+	assert_int_equal(extras_store__write(m, &extras), 0);
+	extras_store__fini(&extras);
+	assert_int_equal(extras__read(m, ret, &next_era, NULL), 0);
+	assert_int_equal(next_era, 5);
+}
+
+/* As many as there may be send in turn: none is forgotten before it sends again, also after a start. */
 static void test_senders_in_turn(void **state)
 {
-	struct seen *s = NEW(struct seen), *back = NEW(struct seen);
+	struct seen s = { 0 }, back = { 0 };
 	struct manifest m = { .generation = 0 };
-	uint32_t next_era = 0;
 	(void)state;
 
-	assert_non_null(s);
-	assert_non_null(back);
 	for (uint64_t round = 0; round < 3; round++) {
 		for (uint64_t i = 1; i <= SEEN_SOURCES; i++) {
 			const struct dcm_batch_id id = id_of(i, round);
 
-			assert_false(seen__has(s, &id));
-			seen__add(s, &id);
+			assert_false(seen__has(&s, &id));
+			add(&s, id);
 		}
-		assert_true(has_all(s, SEEN_SOURCES, round));
+		assert_true(has_all(&s, SEEN_SOURCES, round));
 	}
-	assert_true(s->n >= 1000);
-	assert_int_equal(extras__write(&m, s, 5), 0);
-	assert_int_equal(extras__read(&m, back, &next_era, NULL), 0);
-	assert_int_equal(next_era, 5);
-	assert_true(has_all(back, SEEN_SOURCES, 0) && has_all(back, SEEN_SOURCES, 2));
+	restart(&s, &back, &m);
+	assert_true(has_all(&back, SEEN_SOURCES, 0) && has_all(&back, SEEN_SOURCES, 2));
 
-	/* One more takes the place of the one that was quiet for longest. */
-	const struct dcm_batch_id more = id_of(SEEN_SOURCES + 1, 0), first = id_of(1, 0),
-				  second = id_of(2, 0);
-	seen__add(back, &more);
-	assert_true(seen__has(back, &more) && seen__has(back, &second));
-	assert_false(seen__has(back, &first));
+	/* One that was not heard of while so many others came is still known, and knows all it had. */
+	for (uint64_t i = SEEN_SOURCES + 1; i < 2 * SEEN_SOURCES; i++)
+		add(&back, id_of(i, 0));
+	add(&back, id_of(1, 5));
+	restart(&back, &s, &m);
+	for (uint64_t sequence = 0; sequence < 3; sequence++) {
+		const struct dcm_batch_id id = id_of(1, sequence), later = id_of(1, 5),
+					  between = id_of(1, 4);
+
+		assert_true(seen__has(&s, &id) && seen__has(&s, &later));
+		assert_false(seen__has(&s, &between));
+	}
+	/* Memory is bounded: the ones before go in the end. */
+	for (uint64_t i = 3 * SEEN_SOURCES; i < 5 * SEEN_SOURCES; i++)
+		add(&s, id_of(i, 0));
+	const struct dcm_batch_id first = id_of(1, 5), last = id_of(5 * SEEN_SOURCES - 1, 0);
+	assert_false(seen__has(&s, &first));
+	assert_true(seen__has(&s, &last));
+	assert_true(s.counting[0].sources.n + s.counting[1].sources.n <= 2 * SEEN_SOURCES);
 	manifest__fini(&m);
-	free(back);
-	free(s);
+	seen__fini(&back);
+	seen__fini(&s);
+}
+
+/* What an older version wrote: a few sources, in no order. */
+static void test_few_sources_stand_where_they_always_did(void **state)
+{
+	struct seen s = { 0 };
+	struct manifest m = { .generation = 0 };
+	(void)state;
+
+	for (uint64_t i = 1; i <= 1024; i++)
+		add(&s, id_of(i, i));
+	restart(&s, &s, &m);
+	assert_null(manifest__extra(&m, EXTRA_EARLIER));
+	assert_null(manifest__extra(&m, EXTRA_ONCE));
+	assert_int_equal(manifest__extra(&m, EXTRA_STORE)->n, 8 + 1024 * 48);
+	add(&s, id_of(1025, 1));
+	restart(&s, &s, &m);
+	assert_int_equal(manifest__extra(&m, EXTRA_EARLIER)->n, 48);
+	assert_int_equal(manifest__extra(&m, EXTRA_STORE)->n, 8 + 1024 * 48);
+	manifest__fini(&m);
+	seen__fini(&s);
 }
 
 static struct dcm_batch_id once_of(uint64_t source)
@@ -77,51 +122,65 @@ static bool has_once(const struct seen *s, uint64_t source)
 /* What is known by its bytes pushes out the oldest of its kind, and no sender that counts. */
 static void test_batches_that_are_sources_of_their_own(void **state)
 {
-	struct seen *s = NEW(struct seen), *back = NEW(struct seen);
+	struct seen s = { 0 }, back = { 0 };
 	struct manifest m = { .generation = 0 };
 	const struct dcm_batch_id sender = id_of(1, 0);
 	uint32_t next_era = 0;
 	(void)state;
 
-	assert_non_null(s);
-	assert_non_null(back);
-	seen__add(s, &sender);
-	for (uint64_t i = 1; i <= SEEN_ONCE + 10; i++) {
-		const struct dcm_batch_id id = once_of(i);
-
-		assert_false(seen__has(s, &id));
-		seen__add(s, &id);
-		seen__add(s, &id);
+	add(&s, sender);
+	for (uint64_t i = 1; i <= 3 * SEEN_ONCE; i++) {
+		assert_false(has_once(&s, i));
+		add(&s, once_of(i));
+		add(&s, once_of(i));
+		/* Whatever came since the last so many is known. */
+		assert_true(i < SEEN_ONCE || has_once(&s, i - SEEN_ONCE + 1));
 	}
-	assert_int_equal(extras__write(&m, s, 5), 0);
-	assert_int_equal(extras__read(&m, back, &next_era, NULL), 0);
-	for (const struct seen *each = s; each; each = each == s ? back : NULL) {
+	restart(&s, &back, &m);
+	for (const struct seen *each = &s; each; each = each == &s ? &back : NULL) {
 		assert_true(seen__has(each, &sender));
-		assert_int_equal(each->n_once, SEEN_ONCE);
-		for (uint64_t i = 1; i <= 10; i++)
-			assert_false(has_once(each, i));
-		for (uint64_t i = 11; i <= SEEN_ONCE + 10; i++)
+		assert_true(each->once[0].sources.n + each->once[1].sources.n <= 2 * SEEN_ONCE);
+		assert_false(has_once(each, SEEN_ONCE));
+		for (uint64_t i = 2 * SEEN_ONCE + 1; i <= 3 * SEEN_ONCE; i++)
 			assert_true(has_once(each, i));
 	}
-	/* The oldest is still the first to go. */
-	const struct dcm_batch_id more = once_of(SEEN_ONCE + 11);
-	seen__add(back, &more);
-	assert_false(has_once(back, 11));
-	assert_true(has_once(back, 12) && has_once(back, SEEN_ONCE + 11));
+	/* The oldest are still the first to go. */
+	add(&back, once_of(3 * SEEN_ONCE + 1));
+	assert_true(has_once(&back, 2 * SEEN_ONCE + 2) && has_once(&back, 3 * SEEN_ONCE + 1));
 
 	/* A list of another length is no list. */
 	const struct manifest_extra *extra = manifest__extra(&m, EXTRA_ONCE);
 	assert_int_equal(manifest__set_extra(&m, EXTRA_ONCE, extra->bytes, 24), 0);
-	assert_int_equal(extras__read(&m, back, &next_era, NULL), -EUCLEAN);
+	assert_int_equal(extras__read(&m, &back, &next_era, NULL), -EUCLEAN);
 	manifest__fini(&m);
-	free(back);
-	free(s);
+	seen__fini(&back);
+	seen__fini(&s);
+}
+
+/* Many at once, as a frame of the log has them. */
+static void test_many_at_once(void **state)
+{
+	struct seen s = { 0 };
+	const size_t n = 2 * SEEN_ONCE + SEEN_ONCE / 2;
+	(void)state;
+
+	assert_int_equal(seen__reserve(&s, n), 0);
+	for (uint64_t i = 1; i <= n; i++) {
+		const struct dcm_batch_id once = once_of(i), counts = id_of(i, 1);
+
+		seen__add(&s, &once);
+		seen__add(&s, &counts);
+	}
+	assert_true(has_once(&s, n) && has_once(&s, n - SEEN_ONCE + 1));
+	seen__fini(&s);
 }
 
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_senders_in_turn),
+		cmocka_unit_test(test_few_sources_stand_where_they_always_did),
+		cmocka_unit_test(test_many_at_once),
 		cmocka_unit_test(test_batches_that_are_sources_of_their_own),
 	};
 

@@ -11,44 +11,83 @@
 #include "core/base/error.h"
 #include "core/base/le.h"
 
-enum { HEAD_BYTES = 8, SOURCE_BYTES = 32, INTERVAL_BYTES = 16, ONCE_BYTES = 16 };
+/* A version that knew no extra of type 7 had at most so many sources in that of type 1. */
+enum {
+	HEAD_BYTES = 8,
+	SOURCE_BYTES = 32,
+	INTERVAL_BYTES = 16,
+	ONCE_BYTES = 16,
+	FEW_SOURCES = 1024
+};
 
-static int write_once(struct manifest *m, const struct seen *seen)
+void extras_store__fini(struct extras_store *e)
 {
-	struct buf b = { 0 };
-
-	for (uint32_t i = 0; i < seen->n_once; i++) {
-		struct dcm_hash source = seen__once(seen, i);
-
-		buf__le64(&b, source.lo);
-		buf__le64(&b, source.hi);
-	}
-	int r = b.error ? -ENOMEM : manifest__set_extra(m, EXTRA_ONCE, b.data, b.n);
-	buf__fini(&b);
-	return r;
+	buf__fini(&e->head);
+	buf__fini(&e->earlier);
+	buf__fini(&e->once);
 }
 
-int extras__write(struct manifest *m, const struct seen *seen, uint32_t next_era)
+static void put_once(void *ctx, struct dcm_hash source)
 {
-	struct buf b = { 0 };
+	struct buf *b = ctx;
 
-	buf__le32(&b, next_era);
-	buf__le32(&b, seen->n);
-	for (uint32_t i = 0; i < seen->n; i++) {
-		const struct seen_source *s = &seen->sources[i];
+	buf__le64(b, source.lo);
+	buf__le64(b, source.hi);
+}
 
-		buf__le64(&b, s->source.lo);
-		buf__le64(&b, s->source.hi);
-		buf__le64(&b, s->used_at);
-		buf__le64(&b, s->n);
-		for (uint32_t k = 0; k < s->n; k++) {
-			buf__le64(&b, s->intervals[k].first);
-			buf__le64(&b, s->intervals[k].last);
-		}
+struct sources {
+	struct extras_store *to;
+	uint32_t n, n_earlier; /* of them; those are the first */
+	uint32_t at;
+};
+
+static void count_source(void *ctx, const struct seen_source *source)
+{
+	struct sources *all = ctx;
+
+	(void)source;
+	all->n++;
+}
+
+static void put_source(void *ctx, const struct seen_source *s)
+{
+	struct sources *all = ctx;
+	struct buf *b = all->at < all->n_earlier ? &all->to->earlier : &all->to->head;
+
+	buf__le64(b, s->source.lo);
+	buf__le64(b, s->source.hi);
+	buf__le64(b, ++all->at);
+	buf__le64(b, s->n);
+	for (uint32_t k = 0; k < s->n; k++) {
+		buf__le64(b, s->intervals[k].first);
+		buf__le64(b, s->intervals[k].last);
 	}
-	int r = b.error ? -ENOMEM : manifest__set_extra(m, EXTRA_STORE, b.data, b.n);
-	buf__fini(&b);
-	return r ? r : write_once(m, seen);
+}
+
+int extras_store__make(struct extras_store *ret, const struct seen *seen, uint32_t next_era)
+{
+	struct sources all = { .to = ret };
+
+	*ret = (struct extras_store){ 0 };
+	seen__each_counting(seen, count_source, &all);
+	all.n_earlier = all.n > FEW_SOURCES ? all.n - FEW_SOURCES : 0;
+	buf__le32(&ret->head, next_era);
+	buf__le32(&ret->head, all.n - all.n_earlier);
+	seen__each_counting(seen, put_source, &all);
+	seen__each_once(seen, put_once, &ret->once);
+	if (!ret->head.error && !ret->earlier.error && !ret->once.error)
+		return 0;
+	extras_store__fini(ret);
+	return -ENOMEM;
+}
+
+int extras_store__write(struct manifest *m, const struct extras_store *e)
+{
+	int r = manifest__set_extra(m, EXTRA_STORE, e->head.data, e->head.n);
+
+	if (r == 0)
+		r = manifest__set_extra(m, EXTRA_EARLIER, e->earlier.data, e->earlier.n);
+	return r ? r : manifest__set_extra(m, EXTRA_ONCE, e->once.data, e->once.n);
 }
 
 /* One source; returns the bytes taken, 0 when there are too few or they break a rule. */
@@ -60,7 +99,6 @@ static size_t get_source(const uint8_t *p, size_t n, struct seen_source *ret)
 		return 0;
 	*ret = (struct seen_source){
 		.source = { .lo = le__get64(p), .hi = le__get64(p + 8) },
-		.used_at = le__get64(p + 16),
 		.n = (uint32_t)n_intervals,
 	};
 	for (uint32_t k = 0; k < ret->n; k++) {
@@ -74,52 +112,67 @@ static size_t get_source(const uint8_t *p, size_t n, struct seen_source *ret)
 	return SOURCE_BYTES + (size_t)ret->n * INTERVAL_BYTES;
 }
 
-static int get_all(const uint8_t *p, size_t n, struct seen *seen)
+static int get_sources(const uint8_t *p, size_t n, struct seen *seen)
 {
-	uint32_t n_sources = le__get32(p + 4);
+	struct seen_source source;
 
-	if (n_sources > SEEN_SOURCES)
-		return -EUCLEAN;
-	p += HEAD_BYTES;
-	n -= HEAD_BYTES;
-	memset(seen, 0, sizeof(*seen));
-	for (; seen->n < n_sources; seen->n++) {
-		struct seen_source *s = &seen->sources[seen->n];
-		size_t used = get_source(p, n, s);
+	while (n) {
+		size_t used = get_source(p, n, &source);
 
 		if (!used)
 			return -EUCLEAN;
-		seen->now = s->used_at > seen->now ? s->used_at : seen->now;
+		if (seen__reserve(seen, 1))
+			return -ENOMEM;
+		for (uint32_t k = 0; k < source.n; k++)
+			seen__add_interval(seen, source.source, source.intervals[k]);
 		p += used;
 		n -= used;
 	}
-	return n ? -EUCLEAN : 0;
+	return 0;
 }
 
 static int get_once(const struct manifest_extra *extra, struct seen *seen)
 {
-	if (extra->n % ONCE_BYTES || extra->n / ONCE_BYTES > SEEN_ONCE)
+	if (extra->n % ONCE_BYTES)
 		return -EUCLEAN;
-	seen->n_once = (uint32_t)(extra->n / ONCE_BYTES);
-	for (uint32_t i = 0; i < seen->n_once; i++)
-		seen->once[i] = (struct dcm_hash){ .lo = le__get64(extra->bytes + i * ONCE_BYTES),
-						   .hi = le__get64(extra->bytes + i * ONCE_BYTES + 8) };
+	for (size_t i = 0; i < extra->n; i += ONCE_BYTES) {
+		const struct dcm_batch_id id = {
+			.source = { .lo = le__get64(extra->bytes + i),
+				    .hi = le__get64(extra->bytes + i + 8) },
+			.sequence = DCM_BATCH_ONCE,
+		};
+
+		if (seen__reserve(seen, 1))
+			return -ENOMEM;
+		seen__add(seen, &id);
+	}
 	return 0;
 }
 
 int extras__read(const struct manifest *m, struct seen *seen, uint32_t *next_era, struct dcm_error *err)
 {
-	const struct manifest_extra *extra = manifest__extra(m, EXTRA_STORE);
+	const struct manifest_extra *store = manifest__extra(m, EXTRA_STORE);
+	const struct manifest_extra *earlier = manifest__extra(m, EXTRA_EARLIER);
 	const struct manifest_extra *once = manifest__extra(m, EXTRA_ONCE);
+	int r = 0;
 
-	if (!extra)
+	if (!store)
 		return 0;
-	if (extra->n < HEAD_BYTES || get_all(extra->bytes, extra->n, seen) ||
-	    (once && get_once(once, seen)))
+	seen__fini(seen);
+	if (earlier)
+		r = get_sources(earlier->bytes, earlier->n, seen);
+	if (r == 0)
+		r = store->n < HEAD_BYTES
+			    ? -EUCLEAN
+			    : get_sources(store->bytes + HEAD_BYTES, store->n - HEAD_BYTES, seen);
+	if (r == 0 && once)
+		r = get_once(once, seen);
+	if (r == -ENOMEM)
+		return error__nomem(err);
+	if (r)
 		return error__set(
-			err, -EUCLEAN,
-			"the manifest's list of batches is not one; restore it from a backup");
-	*next_era = le__get32(extra->bytes);
+			err, r, "the manifest's list of batches is not one; restore it from a backup");
+	*next_era = le__get32(store->bytes);
 	return 0;
 }
 

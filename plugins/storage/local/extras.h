@@ -19,11 +19,20 @@ enum {
 	EXTRA_STORE = 1,
 	EXTRA_FILTERS = 3, /* filters.h; 2 is losses.h's, 4 age.h's, 5 manifest.h's own */
 	EXTRA_ONCE = 6,
+	EXTRA_EARLIER = 7, /* sources that those of EXTRA_STORE have no room for */
 };
 
+/* What was seen at one moment, as the bytes of extras. */
+struct extras_store {
+	struct buf head, earlier, once;
+};
+
+/* 0 or -ENOMEM, and then there is nothing to end. */
+int extras_store__make(struct extras_store *ret, const struct seen *seen, uint32_t next_era);
+void extras_store__fini(struct extras_store *e); /* zeroed works */
 /* 0 or -ENOMEM. */
-int extras__write(struct manifest *m, const struct seen *seen, uint32_t next_era);
-/* Leaves both as they are where there is none. -EUCLEAN: it is not what write() makes. */
+int extras_store__write(struct manifest *m, const struct extras_store *e);
+/* Leaves both as they are where there is none. -EUCLEAN: it is not what write() makes. -ENOMEM. */
 int extras__read(const struct manifest *m, struct seen *seen, uint32_t *next_era, struct dcm_error *err);
 
 /* Lists an era with the records that it has now, or takes it off the list. 0 or -ENOMEM. */

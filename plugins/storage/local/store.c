@@ -220,6 +220,8 @@ void store__close(struct store *s)
 		free(s->strays.v[i]);
 	vec__fini(&s->strays);
 	kept__fini(&s->kept);
+	seen__fini(&s->seen);
+	extras_store__fini(&s->sealing_seen);
 	pthread_mutex_destroy(&s->waiting_lock);
 	pthread_mutex_destroy(&s->work);
 	pthread_rwlock_destroy(&s->lock);

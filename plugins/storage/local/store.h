@@ -33,6 +33,7 @@
 #include "plugins/storage/local/disk_use.h"
 #include "plugins/storage/local/filters.h"
 #include "plugins/storage/local/head.h"
+#include "plugins/storage/local/extras.h"
 #include "plugins/storage/local/kept.h"
 #include "plugins/storage/local/losses.h"
 #include "plugins/storage/local/stored.h"
@@ -101,11 +102,9 @@ struct store {
 	uint64_t filtered_lsn;	      /* of the newest filter when the store was opened */
 	uint32_t next_era;
 	uint32_t listed_eras; /* smaller numbers are in the manifest that was read, or have gone */
-	/* What next_era was when `sealing` was closed: eras from there on may be in the log alone. */
-	uint32_t sealing_next_era;
 	char full_growth[GROWTH_BYTES]; /* what filled the last dictionary that became full */
 	struct seen seen;
-	struct seen sealing_seen;  /* what it was when they were closed */
+	struct extras_store sealing_seen; /* what it was, and next_era, when they were closed */
 	uint64_t last_lsn;	   /* of frames in the heads */
 	uint64_t sealing_lsn;	   /* of those in `sealing` */
 	int64_t newest_ms;	   /* INT64_MIN: there was never a profile */

@@ -342,6 +342,8 @@ static int put_into_heads(struct store *s, struct writing *w, struct dcm_error *
 	if (heads__bytes(&s->active) + heads__bytes(&s->sealing) >= 2 * s->options.head_max_bytes)
 		r = error__set(err, -EAGAIN, "what was written before waits for the disk");
 	if (r == 0)
+		r = seen__reserve(&s->seen, w->fresh.n);
+	if (r == 0)
 		r = plan(s, w, era_for_writing, err);
 	if (r == 0)
 		r = encode(w, err);
@@ -537,6 +539,8 @@ static int replay_batches(struct store *s, const struct frame *f, struct writing
 		return 0;
 	}
 	if (r == 0)
+		r = seen__reserve(&s->seen, w->fresh.n);
+	if (r == 0)
 		r = plan(s, w, era_for_replay, &err);
 	if (r == 0)
 		apply(s, w);
@@ -683,6 +687,8 @@ static int replay_rows(struct store *s, const struct frame *f, struct writing *w
 	}
 	if (r == 0)
 		r = pass_planned(s, w);
+	if (r == 0)
+		r = seen__reserve(&s->seen, w->ids.n);
 	if (r == 0)
 		apply(s, w);
 	else

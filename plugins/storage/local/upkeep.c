@@ -58,15 +58,22 @@ static int close_heads(struct sealing *g, struct dcm_error *err)
 
 	pthread_rwlock_wrlock(&s->lock);
 	if (s->sealing.n == 0) {
+		struct extras_store seen;
+
+		r = extras_store__make(&seen, &s->seen, s->next_era);
+		if (r) {
+			pthread_rwlock_unlock(&s->lock);
+			return error__nomem(err);
+		}
+		extras_store__fini(&s->sealing_seen);
+		s->sealing_seen = seen;
 		heads__drop_empty(&s->active);
 		struct heads empty = s->sealing; /* its memory is used again */
 		s->sealing = s->active;
 		s->active = empty;
 		s->sealing_lsn = wal__cut(commit__wal(s->commit));
-		s->sealing_seen = s->seen;
 		s->active_since_ns = 0;
 		s->active_log_bytes = 0;
-		s->sealing_next_era = s->next_era;
 		for (size_t i = 0; i < s->eras.n; i++)
 			era__sealed(s->eras.v[i], has_head(&s->sealing, s->eras.v[i]));
 	}
@@ -174,7 +181,7 @@ static int list_eras(void *ctx, struct manifest *next, struct dcm_error *err)
 {
 	const struct sealing *g = ctx;
 	const struct store *s = g->store;
-	int r = extras__write(next, &s->sealing_seen, s->sealing_next_era);
+	int r = extras_store__write(next, &s->sealing_seen);
 
 	for (size_t i = 0; r == 0 && i < s->sealing.n; i++)
 		r = extras__list_era(next, s->sealing.v[i]->era);

@@ -157,20 +157,22 @@ static void write_seen_line(struct writer *w, struct dcm_hash source, struct see
 		    source.lo, source.hi, interval.first, interval.last);
 }
 
+static void write_counting(void *ctx, const struct seen_source *source)
+{
+	for (uint32_t i = 0; i < source->n; i++)
+		write_seen_line(ctx, source->source, source->intervals[i]);
+}
+
+static void write_once(void *ctx, struct dcm_hash source)
+{
+	write_seen_line(ctx, source, (struct seen_interval){ DCM_BATCH_ONCE, DCM_BATCH_ONCE });
+}
+
 static void write_seen(struct writer *w, struct store *s)
 {
 	pthread_rwlock_rdlock(&s->lock);
-	for (uint32_t i = 0; i < s->seen.n; i++) {
-		const struct seen_source *src = &s->seen.sources[i];
-
-		for (uint32_t j = 0; j < src->n; j++)
-			write_seen_line(w, src->source, src->intervals[j]);
-	}
-	for (uint32_t i = 0; i < s->seen.n_once; i++) {
-		struct dcm_hash source = seen__once(&s->seen, i);
-
-		write_seen_line(w, source, (struct seen_interval){ DCM_BATCH_ONCE, DCM_BATCH_ONCE });
-	}
+	seen__each_counting(&s->seen, write_counting, w);
+	seen__each_once(&s->seen, write_once, w);
 	pthread_rwlock_unlock(&s->lock);
 }
 
@@ -302,6 +304,8 @@ static int read_line(struct reader *rd, const char *line, struct dcm_error *err)
 	if (sscanf(line, "seen %" SCNx64 " %" SCNx64 " %" SCNu64 " %" SCNu64 "%n", &source.lo,
 		   &source.hi, &interval.first, &interval.last, &end) == 4 &&
 	    !line[end] && interval.first <= interval.last) {
+		if (seen__reserve(&rd->seen, 1))
+			return error__nomem(err);
 		seen__add_interval(&rd->seen, source, interval);
 		return 0;
 	}
@@ -367,6 +371,7 @@ int backup__look(const char *dir, struct dcm_error *err)
 	if (r < 0)
 		return r;
 	r = open_manifest(rd, &text, &line, err);
+	seen__fini(&rd->seen);
 	buf__fini(&text);
 	fd__close(rd->dirfd);
 	return r;
@@ -394,10 +399,13 @@ int backup__read(struct store *s, const struct dcm_host *host, const char *dir,
 	}
 	if (r == 0) {
 		pthread_rwlock_wrlock(&s->lock);
+		seen__fini(&s->seen);
 		s->seen = rd->seen;
+		rd->seen = (struct seen){ 0 };
 		pthread_rwlock_unlock(&s->lock);
 		*news = rd->news;
 	}
+	seen__fini(&rd->seen);
 	buf__fini(&text);
 	fd__close(rd->dirfd);
 	return r;

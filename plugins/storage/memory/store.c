@@ -39,6 +39,7 @@ void store__free(struct store *s)
 	if (!s)
 		return;
 	streams__fini(&s->streams);
+	seen__fini(&s->seen);
 	pthread_rwlock_destroy(&s->lock);
 	free(s);
 }
@@ -62,10 +63,11 @@ int store__write(struct store *s, struct dcm_batch *const *batches, uint32_t n, 
 		 struct store_news *ret_news)
 {
 	struct streams_plan plan = { 0 };
-	int r = 0;
+	int r;
 
 	pthread_rwlock_wrlock(&s->lock);
 	s->streams.max_series = s->limits.max_series;
+	r = seen__reserve(&s->seen, n);
 	for (uint32_t i = 0; r == 0 && i < n; i++)
 		if (!is_retry(s, batches, i))
 			r = streams__plan(&s->streams, &plan, batches[i], INT64_MIN, INT64_MAX);

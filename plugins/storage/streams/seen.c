@@ -1,79 +1,117 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * plugins/storage/streams/seen.c - intervals of sequences by source, and a ring of sources of one batch
+ * plugins/storage/streams/seen.c - two generations of sources that count, and two of sources of one batch
  */
 #include "plugins/storage/streams/seen.h"
 
+#include <errno.h>
 #include <string.h>
+#include <sys/random.h>
+
+static bool same(struct dcm_hash a, struct dcm_hash b)
+{
+	return a.lo == b.lo && a.hi == b.hi;
+}
 
 static bool is_none(struct dcm_hash source)
 {
 	return source.lo == 0 && source.hi == 0;
 }
 
+static uint64_t place_of(const struct seen *s, struct dcm_hash source)
+{
+	return hash__bytes(&source, sizeof(source), s->secret);
+}
+
+/* ---- sources of one batch ---- */
+
+static bool is_in(const struct seen_once *t, struct dcm_hash source, uint64_t place)
+{
+	uint32_t row, at = hindex__first(&t->index, place, &row);
+
+	while (row != HINDEX_NONE && !same(t->sources.v[row], source))
+		at = hindex__next(&t->index, place, at, &row);
+	return row != HINDEX_NONE;
+}
+
 static bool has_once(const struct seen *s, struct dcm_hash source)
 {
-	for (uint32_t i = 0; i < s->n_once; i++)
-		if (s->once[i].lo == source.lo && s->once[i].hi == source.hi)
-			return true;
-	return false;
+	const uint64_t place = place_of(s, source);
+
+	return is_in(&s->once[0], source, place) || is_in(&s->once[1], source, place);
 }
 
 static void add_once(struct seen *s, struct dcm_hash source)
 {
+	struct seen_once *young = &s->once[0];
+
 	if (has_once(s, source))
 		return;
-	if (s->n_once < SEEN_ONCE) {
-		s->once[s->n_once++] = source;
-		return;
+	if (young->sources.n == SEEN_ONCE) {
+		const struct seen_once full = *young;
+
+		*young = s->once[1];
+		s->once[1] = full;
+		young->sources.n = 0;
+		hindex__clear(&young->index);
 	}
-	s->once[s->oldest_once] = source;
-	s->oldest_once = (s->oldest_once + 1) % SEEN_ONCE;
+	(void)hindex__insert(&young->index, place_of(s, source), (uint32_t)young->sources.n); /* reserved */
+	young->sources.v[young->sources.n++] = source;
 }
 
-static uint32_t find(const struct seen *s, struct dcm_hash source)
+static bool once_reserve(struct seen_once *t, size_t n)
 {
-	uint32_t i = 0;
-
-	while (i < s->n && (s->sources[i].source.lo != source.lo || s->sources[i].source.hi != source.hi))
-		i++;
-	return i;
+	return vec__reserve(&t->sources, n) &&
+	       !hindex__reserve(&t->index, (uint32_t)(t->sources.n + n));
 }
 
-bool seen__has(const struct seen *s, const struct dcm_batch_id *id)
-{
-	uint32_t at;
+/* ---- sources that count ---- */
 
-	if (is_none(id->source))
-		return false;
-	if (id->sequence == DCM_BATCH_ONCE)
-		return has_once(s, id->source);
-	at = find(s, id->source);
-	if (at == s->n)
-		return false;
-	const struct seen_source *src = &s->sources[at];
-	for (uint32_t i = 0; i < src->n; i++)
-		if (id->sequence >= src->intervals[i].first && id->sequence <= src->intervals[i].last)
-			return true;
-	return false;
+static struct seen_source *find(const struct seen_counting *t, struct dcm_hash source, uint64_t place)
+{
+	uint32_t row, at = hindex__first(&t->index, place, &row);
+
+	while (row != HINDEX_NONE && !same(t->sources.v[row].source, source))
+		at = hindex__next(&t->index, place, at, &row);
+	return row != HINDEX_NONE ? &t->sources.v[row] : NULL;
 }
 
-static struct seen_source *find_or_make(struct seen *s, struct dcm_hash source)
+static const struct seen_source *find_in_both(const struct seen *s, struct dcm_hash source)
 {
-	uint32_t at = find(s, source);
+	const uint64_t place = place_of(s, source);
+	const struct seen_source *young = find(&s->counting[0], source, place);
 
-	if (at < s->n)
-		return &s->sources[at];
-	if (s->n < SEEN_SOURCES) {
-		at = s->n++;
-	} else {
-		at = 0;
-		for (uint32_t i = 1; i < s->n; i++)
-			if (s->sources[i].used_at < s->sources[at].used_at)
-				at = i;
+	return young ? young : find(&s->counting[1], source, place);
+}
+
+static struct seen_source *find_or_make_young(struct seen *s, struct dcm_hash source)
+{
+	const uint64_t place = place_of(s, source);
+	struct seen_counting *young = &s->counting[0];
+	struct seen_source *found = find(young, source, place), made = { .source = source };
+
+	if (found)
+		return found;
+	found = find(&s->counting[1], source, place);
+	if (found)
+		made = *found;
+	if (young->sources.n == SEEN_SOURCES) {
+		const struct seen_counting full = *young;
+
+		*young = s->counting[1];
+		s->counting[1] = full;
+		young->sources.n = 0;
+		hindex__clear(&young->index);
 	}
-	s->sources[at] = (struct seen_source){ .source = source };
-	return &s->sources[at];
+	(void)hindex__insert(&young->index, place, (uint32_t)young->sources.n); /* reserved */
+	young->sources.v[young->sources.n] = made;
+	return &young->sources.v[young->sources.n++];
+}
+
+static bool counting_reserve(struct seen_counting *t, size_t n)
+{
+	return vec__reserve(&t->sources, n) &&
+	       !hindex__reserve(&t->index, (uint32_t)(t->sources.n + n));
 }
 
 /* True when b begins inside a, or right behind it. a.first <= b.first. */
@@ -82,26 +120,17 @@ static bool touches(struct seen_interval a, struct seen_interval b)
 	return a.last == UINT64_MAX || b.first <= a.last + 1;
 }
 
-void seen__add_interval(struct seen *s, struct dcm_hash source, struct seen_interval interval)
+static void merge(struct seen_source *src, struct seen_interval interval)
 {
-	if (is_none(source))
-		return;
-	if (interval.first == DCM_BATCH_ONCE) {
-		add_once(s, source);
-		return;
-	}
-	struct seen_source *src = find_or_make(s, source);
 	struct seen_interval all[SEEN_INTERVALS + 1];
-	uint32_t n = 0, i = 0;
+	uint32_t n = 0, i = 0, kept = 0;
 
-	src->used_at = ++s->now;
 	while (i < src->n && src->intervals[i].first <= interval.first)
 		all[n++] = src->intervals[i++];
 	all[n++] = interval;
 	while (i < src->n)
 		all[n++] = src->intervals[i++];
 
-	uint32_t kept = 0;
 	for (i = 1; i < n; i++) {
 		if (!touches(all[kept], all[i]))
 			all[++kept] = all[i];
@@ -114,12 +143,83 @@ void seen__add_interval(struct seen *s, struct dcm_hash source, struct seen_inte
 	memcpy(src->intervals, all + skip, src->n * sizeof(all[0]));
 }
 
-struct dcm_hash seen__once(const struct seen *s, uint32_t i)
+/* ---- both ---- */
+
+void seen__fini(struct seen *s)
 {
-	return s->once[(s->oldest_once + i) % SEEN_ONCE];
+	for (int i = 0; i < 2; i++) {
+		vec__fini(&s->once[i].sources);
+		hindex__fini(&s->once[i].index);
+		vec__fini(&s->counting[i].sources);
+		hindex__fini(&s->counting[i].index);
+	}
+}
+
+bool seen__has(const struct seen *s, const struct dcm_batch_id *id)
+{
+	const struct seen_source *src;
+
+	if (is_none(id->source))
+		return false;
+	if (id->sequence == DCM_BATCH_ONCE)
+		return has_once(s, id->source);
+	src = find_in_both(s, id->source);
+	for (uint32_t i = 0; src && i < src->n; i++)
+		if (id->sequence >= src->intervals[i].first && id->sequence <= src->intervals[i].last)
+			return true;
+	return false;
+}
+
+/* Of n more, so many go to the younger table, and the others to the one that takes its place. */
+static size_t to_young(size_t has, size_t n, size_t max)
+{
+	return n < max - has ? n : max - has;
+}
+
+int seen__reserve(struct seen *s, size_t n)
+{
+	size_t once = to_young(s->once[0].sources.n, n, SEEN_ONCE);
+	size_t counting = to_young(s->counting[0].sources.n, n, SEEN_SOURCES);
+	bool ok = s->secret || getrandom(&s->secret, sizeof(s->secret), 0) == sizeof(s->secret);
+
+	ok = ok && once_reserve(&s->once[0], once) && counting_reserve(&s->counting[0], counting);
+	if (ok && n > once)
+		ok = once_reserve(&s->once[1], SEEN_ONCE - s->once[1].sources.n);
+	if (ok && n > counting)
+		ok = counting_reserve(&s->counting[1], SEEN_SOURCES - s->counting[1].sources.n);
+	return ok ? 0 : -ENOMEM;
+}
+
+void seen__add_interval(struct seen *s, struct dcm_hash source, struct seen_interval interval)
+{
+	if (is_none(source))
+		return;
+	if (interval.first == DCM_BATCH_ONCE)
+		add_once(s, source);
+	else
+		merge(find_or_make_young(s, source), interval);
 }
 
 void seen__add(struct seen *s, const struct dcm_batch_id *id)
 {
 	seen__add_interval(s, id->source, (struct seen_interval){ id->sequence, id->sequence });
+}
+
+void seen__each_counting(const struct seen *s,
+			 void (*take)(void *ctx, const struct seen_source *source), void *ctx)
+{
+	const struct seen_counting *young = &s->counting[0], *old = &s->counting[1];
+
+	for (size_t i = 0; i < old->sources.n; i++)
+		if (find_in_both(s, old->sources.v[i].source) == &old->sources.v[i])
+			take(ctx, &old->sources.v[i]);
+	for (size_t i = 0; i < young->sources.n; i++)
+		take(ctx, &young->sources.v[i]);
+}
+
+void seen__each_once(const struct seen *s, void (*take)(void *ctx, struct dcm_hash source), void *ctx)
+{
+	for (int table = 1; table >= 0; table--)
+		for (size_t i = 0; i < s->once[table].sources.n; i++)
+			take(ctx, s->once[table].sources.v[i]);
 }

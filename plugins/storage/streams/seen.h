@@ -4,11 +4,15 @@
  * twice
  *
  * Sources number their batches upwards, so what was seen of one is a few intervals of sequences,
- * usually one. Fixed in size: beyond SEEN_SOURCES the source that was quiet for longest is
- * forgotten, beyond SEEN_INTERVALS of a source its lowest interval. What is a source of its own
- * (DCM_BATCH_ONCE) stands in a ring of its own, whose oldest goes beyond SEEN_ONCE, so that many of
- * them push out no source that counts. A retry that comes later than that is stored again. A source
- * of all zero is no source: such batches are never recognised.
+ * usually one. What is a source of its own (DCM_BATCH_ONCE) is kept as its name alone, and apart from
+ * these: many of them push out no source that counts. Both are bounded, and grow up to there: of
+ * those that count at least the SEEN_SOURCES that were heard of last are known, and SEEN_INTERVALS of
+ * each, the highest; of the others at least the SEEN_ONCE last ones. A retry that comes later than
+ * that is stored again. A source of all zero is no source: such batches are never recognised.
+ *
+ * Nothing is ever taken out of a table: each of the two kinds has two of them, and when the younger
+ * is full, the older one is emptied and takes what comes next. A source that is heard of again is
+ * copied to the younger one.
  * Guarded by the store's lock.
  */
 #ifndef DECIMA_STORAGE_STREAMS_SEEN_H
@@ -18,12 +22,15 @@
 
 #include <decima/plugin.h>
 
+#include "core/base/hash.h"
+#include "core/base/vec.h"
+
 /*
- * Senders that come in turn are each forgotten before their retry when they are more than these:
- * so it is as many as a store of one machine can have, in 300 KiB. SEEN_ONCE, in 128 KiB: what 800
- * programs push that send each 10 s and have no answer for 100 s.
+ * SEEN_SOURCES: more hosts than one store takes profiles of; both tables take 5 MiB when all of
+ * these send. SEEN_ONCE, 6 MiB then: what 360 programs push that send each 10 s and have no answer for
+ * an hour.
  */
-enum { SEEN_SOURCES = 1024, SEEN_INTERVALS = 16, SEEN_ONCE = 8192 };
+enum { SEEN_SOURCES = 8192, SEEN_INTERVALS = 16, SEEN_ONCE = 131072 };
 
 struct seen_interval {
 	uint64_t first, last; /* both seen */
@@ -31,26 +38,40 @@ struct seen_interval {
 
 struct seen_source {
 	struct dcm_hash source;
-	uint64_t used_at; /* of `now`, for forgetting */
 	uint32_t n;
 	/* [n] ascending, neither touching nor overlapping */
 	struct seen_interval intervals[SEEN_INTERVALS];
 };
 
-/* Zeroed is empty. */
-struct seen {
-	struct seen_source sources[SEEN_SOURCES]; /* [n] */
-	uint32_t n;
-	uint64_t now;
-	struct dcm_hash once[SEEN_ONCE]; /* [n_once]; when it is full, the oldest is at oldest_once */
-	uint32_t n_once, oldest_once;
+struct seen_once {
+	VEC(struct dcm_hash) sources; /* oldest first */
+	struct hindex index;
 };
 
+struct seen_counting {
+	VEC(struct seen_source) sources;
+	struct hindex index;
+};
+
+/* Zeroed is empty. Of the two the younger is [0]. */
+struct seen {
+	uint64_t secret; /* senders choose the names: so nobody knows which of them meet in a table */
+	struct seen_once once[2];
+	struct seen_counting counting[2];
+};
+
+void seen__fini(struct seen *s);
+
 bool seen__has(const struct seen *s, const struct dcm_batch_id *id);
+/* Room for so many to be added, which then cannot fail. 0; -ENOMEM, also where there is no random number. */
+int seen__reserve(struct seen *s, size_t n);
 void seen__add(struct seen *s, const struct dcm_batch_id *id);
-/* All of [first, last] at once. */
+/* All of [first, last] at once; counts as one to be added. */
 void seen__add_interval(struct seen *s, struct dcm_hash source, struct seen_interval interval);
-/* Of the sources of one batch the i-th, oldest first; i < n_once. */
-struct dcm_hash seen__once(const struct seen *s, uint32_t i);
+
+/* Each that counts, and each of the others, those that were heard of least lately first. */
+void seen__each_counting(const struct seen *s,
+			 void (*take)(void *ctx, const struct seen_source *source), void *ctx);
+void seen__each_once(const struct seen *s, void (*take)(void *ctx, struct dcm_hash source), void *ctx);
 
 #endif
