@@ -1,6 +1,6 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
-# tests/e2e/tls.sh - HTTP/2 and HTTP/1.1 behind TLS: certificates of both sides, renewed ones, what is refused; h2spec
+# tests/e2e/tls.sh - HTTP/2 and HTTP/1.1 behind TLS: certificates of both sides, renewed ones, what is refused; h2spec and nghttp
 #
 # h2spec is a Go module, which comes through the module proxy that `go` knows.
 #
@@ -75,16 +75,35 @@ expect tls.an_unknown_authority 'not trusted' "$dir/err"
 "$decima" query types --url "http://${base#https://}" >"$dir/out" 2>"$dir/err"
 expect tls.in_the_clear_says_what_to_write 'write https://' "$dir/err"
 
+# ---- nghttp: several streams of one connection, and a body ----
+# nghttps NAME ADDRESS: pages and a push; nghttp says of each stream what its status was
+nghttps() {
+	if ! command -v nghttp >/dev/null; then
+		skip "tls.nghttp_$1" "nghttp is not installed; apt-get install nghttp2-client"
+		return
+	fi
+	nghttp -v -n -m 3 -t 20 "$2/-/healthy" "$2/" >"$dir/out" 2>&1
+	n=$(sed 's/\x1b\[[0-9;]*m//g' "$dir/out" | grep -c 'recv (stream_id=[0-9]*) :status: 200')
+	if [ "$n" = 6 ]; then ok "tls.nghttp_$1"; else not_ok "tls.nghttp_$1" "$n times 200, not 6: $(tail -n 2 "$dir/out" | tr '\n' '|')"; fi
+	nghttp -v -n -t 20 -d "$dir/body" "$2/api/v1/ingest?name=by_nghttp" >"$dir/out" 2>&1
+	expect "tls.nghttp_pushes_$1" ':status: 200' "$dir/out"
+}
+nghttps tls "$base"
+
 # ---- h2spec: every one of its cases ----
-if go_command tls.h2spec github.com/summerwind/h2spec/cmd/h2spec@v2.2.1+incompatible; then
-	# The path takes POST with a body, which many of the cases send.
-	timeout 300 "$dir/h2spec" -t -k -h 127.0.0.1 -p "$port" -P /api/v1/ingest -o 5 >"$dir/out" 2>&1
-	counts=$(tail -n 1 "$dir/out")
-	case $counts in
-	*' 0 skipped, 0 failed') ok tls.h2spec ;;
-	*) not_ok tls.h2spec "$counts: $(sed -n '/^Failures/,$p' "$dir/out" | grep '×' | head -n 3 | tr '\n' '|')" ;;
+# h2specs NAME FAILURES [ARGUMENT]...: the path takes POST with a body, which many of the cases send
+h2specs() {
+	spec=$1 failures=$2
+	shift 2
+	timeout 300 "$dir/h2spec" "$@" -h 127.0.0.1 -p "$port" -P /api/v1/ingest -o 5 >"$dir/out" 2>&1
+	failed=$(sed -n '/^Failures/,$p' "$dir/out" | sed -n 's/^ *× [0-9]*: //p' | tr '\n' '|')
+	case $(tail -n 1 "$dir/out") in
+	'145 tests, '*' 0 skipped, '*) ;;
+	*) failed="$failed $(tail -n 1 "$dir/out")" ;;
 	esac
-fi
+	if [ "$failed" = "$failures" ]; then ok "tls.$spec"; else not_ok "tls.$spec" "$failed"; fi
+}
+go_command tls.h2spec github.com/summerwind/h2spec/cmd/h2spec@v2.2.1+incompatible && h2specs h2spec '' -t -k
 
 # ---- a certificate that is renewed while it runs ----
 serial() { openssl s_client -connect "127.0.0.1:$port" </dev/null 2>/dev/null | openssl x509 -noout -serial; }
@@ -141,3 +160,14 @@ expect tls.half_a_pair 'server.tls.key_file: is missing' "$dir/out"
 printf 'server: { listen: "0.0.0.0:0", tls: { cert_file: ca/server.pem, key_file: ca/server.key } }\n' >"$dir/open.yaml"
 "$decima" check --config-only --plugin-path "$plugins" -c "$dir/open.yaml" >"$dir/out" 2>&1
 expect tls.open_to_all 'nobody needs a token or a certificate' "$dir/out"
+
+# ---- in the clear, with prior knowledge: the same ----
+printf 'storage: { memory: {} }\ninputs: { receive: {} }\noutputs: { web: {} }\n' >"$dir/far.yaml"
+trap 'far_stop; daemon_stop; rm -rf "$dir"' EXIT
+far_begin tls.in_the_clear
+nghttps in_the_clear "$url"
+# What begins with no preface is HTTP/1.1 there, and is answered so: 400.
+[ ! -x "$dir/h2spec" ] || h2specs h2spec_in_the_clear 'Sends invalid connection preface|'
+printf 'INVALID CONNECTION PREFACE\r\n\r\n' >"$dir/preface"
+curl -s -m 10 "telnet://127.0.0.1:$port" <"$dir/preface" >"$dir/out" 2>&1
+expect tls.no_preface_is_http_1 'HTTP/1.1 400' "$dir/out"
