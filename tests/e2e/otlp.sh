@@ -120,17 +120,32 @@ type=application/x-protobuf
 
 # ---- gRPC: the message in a frame of its own, over HTTP/2 ----
 start
-{
+# framed VERSION
+framed() {
 	printf '\000\000\000'
-	n=$(wc -c <"$data/1.9.pb")
+	n=$(wc -c <"$data/$1.pb")
 	# shellcheck disable=SC2059 # made of digits
 	printf "\\$(printf %o $((n / 256)))\\$(printf %o $((n % 256)))"
-	cat "$data/1.9.pb"
-} >"$dir/frame"
-type=application/grpc
-push grpc 200 /opentelemetry.proto.collector.profiles.v1development.ProfilesService/Export --http2-prior-knowledge \
-	-H 'TE: trailers' <"$dir/frame"
-type=application/x-protobuf
+	cat "$data/$1.pb"
+}
+# push_framed NAME VERSION [CURL-ARGUMENT]..: the trailers are in $dir/trailers
+push_framed() {
+	pushed=$1 framed=$2
+	shift 2
+	type=application/grpc
+	framed "$framed" | push "$pushed" 200 /opentelemetry.proto.collector.profiles.v1development.ProfilesService/Export --http2-prior-knowledge \
+		-H 'TE: trailers' -D "$dir/trailers" "$@"
+	type=application/x-protobuf
+}
+# The version by metadata, as by a header: it is believed.
+push_framed grpc_version_1 1.10 -H 'OTLP-Profiles-Development-Version: 1'
+expect otlp.grpc_version_1_is_taken 'grpc-status: 0' "$dir/trailers"
+push_framed grpc_version_is_believed 1.7 -H 'OTLP-Profiles-Development-Version: 1'
+expect otlp.grpc_version_is_believed_says 'grpc-message: otlp 1.10: profile 0' "$dir/trailers"
+push_framed grpc_version_2 1.10 -H 'OTLP-Profiles-Development-Version: 2'
+expect otlp.grpc_version_2_status 'grpc-status: 3' "$dir/trailers"
+start
+push_framed grpc 1.9
 expect otlp.grpc_says 'read as one of OTLP 1.9' "$dir/answer"
 told | cmp -s - "$dir/told.1.10" && ok otlp.grpc_is_stored || not_ok otlp.grpc_is_stored "another answer"
 

@@ -113,6 +113,7 @@ outputs:
   pyroscope:
     url: "http://$(sed -n 's/^at //p' "$dir/served")"
     http_headers: { X-Scope-OrgID: { values: [ team-a ] } }
+    basic_auth: { username: "1234", password: glc_secret }
 YAML
 daemon_begin pyroscope.service.starts -c "$dir/near.yaml"
 # reads NAME LINE
@@ -124,6 +125,8 @@ reads() {
 printf 'main;work 30\nmain;idle 12\n' | push 'name=demo&label=service_name=shop&label=env=a%20b%26c%7D%22'
 reads labels 'demo:samples:count{__delta__=false,env=a b&c}",instance=test,node=test,service_name=shop} sum=42 samples=2'
 reads tenant 'tenant: team-a'
+# As Grafana's cloud has it: the user is the number of the instance, the password a token.
+reads basic_auth "as Basic $(printf 1234:glc_secret | base64)"
 printf 'main;work 3\n' | push 'name=demo&label=env=x'
 reads no_service 'demo:samples:count{__delta__=false,env=x,instance=test,node=test,service_name=unknown} sum=3 samples=1'
 

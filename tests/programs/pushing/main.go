@@ -198,6 +198,9 @@ func (s *server) Push(_ context.Context, r *connect.Request[pushv1.PushRequest])
 	if tenant := r.Header().Get("X-Scope-OrgID"); tenant != "" {
 		fmt.Println("tenant:", tenant)
 	}
+	if who := r.Header().Get("Authorization"); who != "" {
+		fmt.Println("as", who)
+	}
 	left := maxBurst
 	for _, series := range r.Msg.Series {
 		if err := s.take(series, &left); err != nil {
