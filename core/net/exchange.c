@@ -214,9 +214,9 @@ bool exchange__has_advanced(struct exchange *x)
 	return true;
 }
 
-int64_t exchange__answer_ns(const struct exchange *x)
+int64_t exchange__answer_ns(const struct exchange *x, int64_t timeout_ns)
 {
-	return 60 * SECOND + (int64_t)(x->response.body.n / 16384) * SECOND;
+	return timeout_ns + (int64_t)(x->response.body.n >> 10) * (timeout_ns >> 10);
 }
 
 void exchange__finish(struct exchange *x)

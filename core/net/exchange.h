@@ -88,8 +88,8 @@ void exchange__pack(struct exchange *x);
 /* Has a MiB of a body in memory come, or a quarter of what its route takes, since this was said last? Its deadline is another then. */
 bool exchange__has_advanced(struct exchange *x);
 
-/* How long sending the response may take: a slow reader gets a minute and 16 KiB/s. */
-int64_t exchange__answer_ns(const struct exchange *x);
+/* How long sending the response may take: timeout_ns, and as long again for each MiB of it. */
+int64_t exchange__answer_ns(const struct exchange *x, int64_t timeout_ns);
 
 /*
  * The last look at a response: what memory ran out for says so instead, one to a call becomes gRPC's, and

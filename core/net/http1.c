@@ -232,10 +232,10 @@ static struct MHD_Response *make_response(struct exchange *x)
 	return r;
 }
 
-static enum MHD_Result answer(struct exchange *x, struct conn *c)
+static enum MHD_Result answer(const struct http1 *h, struct exchange *x, struct conn *c)
 {
 	struct MHD_Connection *connection = x->stream;
-	int64_t until = now_ns() + exchange__answer_ns(x);
+	int64_t until = now_ns() + exchange__answer_ns(x, h->o->answer_timeout_ns);
 	struct MHD_Response *r = make_response(x);
 	enum MHD_Result result;
 
@@ -259,7 +259,7 @@ static enum MHD_Result on_head(struct http1 *h, struct exchange *x, struct conn 
 		return MHD_YES;
 	/* Answering before the body was read makes libmicrohttpd close the connection. */
 	x->close = true;
-	return answer(x, c);
+	return answer(h, x, c);
 }
 
 /*
@@ -296,8 +296,8 @@ static enum MHD_Result on_request(void *ctx, struct MHD_Connection *connection, 
 		return MHD_YES;
 	}
 	if (x->answered)
-		return answer(x, c);
-	return requests__complete(h->requests, x) ? MHD_YES : answer(x, c);
+		return answer(h, x, c);
+	return requests__complete(h->requests, x) ? MHD_YES : answer(h, x, c);
 }
 
 static void on_done(void *ctx, struct MHD_Connection *connection, void **request_ctx,

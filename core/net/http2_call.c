@@ -161,7 +161,8 @@ static void answer(struct call *c)
 	char status[16], length[24];
 	size_t n = 0;
 
-	c->deadline_ns = http2__now_ns() + exchange__answer_ns(x);
+	c->deadline_ns = http2__now_ns() +
+			 exchange__answer_ns(x, http2__options(c->h)->answer_timeout_ns);
 	c->is_complete = true;
 	exchange__finish(x);
 	add_held(c, x->response.body.n + x->response.headers.n + x->trailers.n);
@@ -216,7 +217,8 @@ void http2_call__speak(struct call *c)
 	}
 	if (x->talk->is_over) {
 		c->is_complete = true;
-		c->deadline_ns = http2__now_ns() + exchange__answer_ns(x);
+		c->deadline_ns = http2__now_ns() +
+				 exchange__answer_ns(x, http2__options(c->h)->answer_timeout_ns);
 		grpc__put_status(&x->trailers, &x->response);
 	}
 	if (c->speaks)

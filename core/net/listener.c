@@ -226,6 +226,7 @@ static void set_defaults(struct listener_options *o)
 	o->bodies_max_bytes = o->bodies_max_bytes ? o->bodies_max_bytes : 64 * MIB;
 	o->header_timeout_ns = o->header_timeout_ns ? o->header_timeout_ns : 10 * SECOND;
 	o->body_timeout_ns = o->body_timeout_ns ? o->body_timeout_ns : 30 * SECOND;
+	o->answer_timeout_ns = o->answer_timeout_ns ? o->answer_timeout_ns : 60 * SECOND;
 	o->request_timeout_ns = o->request_timeout_ns ? o->request_timeout_ns : 60 * SECOND;
 	o->request_max_bytes = o->request_max_bytes ? o->request_max_bytes : 1024 * MIB;
 }

@@ -30,6 +30,7 @@ struct listener_options {
 	const char *body_dir; /* where bodies go that are files; outlives it. NULL: none is taken */
 	int64_t header_timeout_ns; /* 0: 10 s, from the connection's or last answer's end (idle: 60 s more) */
 	int64_t body_timeout_ns; /* for each MiB of a body, and each quarter of what its route takes. 0: 30 s */
+	int64_t answer_timeout_ns; /* until a client has taken the answer; and as long again for each MiB. 0: 60 s */
 	int64_t request_timeout_ns; /* deadline of a handler's budget. 0: 60 s */
 	uint64_t request_max_bytes; /* memory of a handler's budget. 0: 1 GiB */
 };

@@ -173,7 +173,8 @@ int listening_begin(void **state)
 							  .body_dir = "/tmp",
 							  .request_max_bytes = LISTENING_MEMORY,
 							  .header_timeout_ns = 1500000000,
-							  .body_timeout_ns = 1500000000 },
+							  .body_timeout_ns = 1500000000,
+							  .answer_timeout_ns = 1500000000 },
 			      served.routes, &served_quiet, served.stats, &served.listener, &err),
 		0);
 	assert_int_equal(listener__start(served.listener, &err), 0);

@@ -294,6 +294,23 @@ static void test_windows(void **state)
 	close(fd);
 }
 
+/* Nobody waits for ever for a window: the stream ends, and the connection serves others. 3 s. */
+static void test_a_window_that_never_opens(void **state)
+{
+	double late = stats__value(served.stats, "decima_http_timeouts_total", STATS_NO_LABELS);
+	static char text[LISTENING_MEMORY + 2];
+	int fd = begin();
+
+	(void)state;
+	ask(fd, 1, "GET", "/long", true);
+	assert_reset(fd, 1, CANCEL);
+	assert_true(stats__value(served.stats, "decima_http_timeouts_total", STATS_NO_LABELS) > late);
+	ask(fd, 3, "GET", "/long", true);
+	open_windows(fd, 3, 0x7fff0000 - 65535);
+	assert_int_equal(read_body(fd, 3, text, sizeof(text)), LISTENING_MEMORY);
+	close(fd);
+}
+
 /* ------------------------------------------------------------------------------------------------
  * Bodies
  */
@@ -839,6 +856,7 @@ int main(void)
 		cmocka_unit_test(test_answers),
 		cmocka_unit_test(test_many_at_once),
 		cmocka_unit_test(test_windows),
+		cmocka_unit_test(test_a_window_that_never_opens),
 		cmocka_unit_test(test_bodies),
 		cmocka_unit_test(test_answer_before_the_end),
 		cmocka_unit_test(test_bodies_together),

@@ -435,6 +435,30 @@ static void test_long_answer(void **state)
 	assert_non_null(strstr(answer, "the answer is larger than 1048576 bytes"));
 }
 
+/* Who asks, and takes nothing of the answer, is closed, with what is left of it. 3 s. */
+static void test_an_answer_that_is_not_taken(void **state)
+{
+	double late = stats__value(served.stats, "decima_http_timeouts_total", STATS_NO_LABELS);
+	int fd = listening_connect(), few = 4096;
+	size_t n = 0;
+	char part[4096];
+	ssize_t got;
+
+	(void)state;
+	assert_int_equal(setsockopt(fd, SOL_SOCKET, SO_RCVBUF, &few, sizeof(few)), 0);
+	/* More than the kernel keeps for a connection. */
+	for (int i = 0; i < 16; i++)
+		send_text(fd, "GET /long HTTP/1.1\r\nHost: localhost\r\n\r\n");
+	for (int i = 0; i < 2000 && stats__value(served.stats, "decima_http_timeouts_total",
+						 STATS_NO_LABELS) <= late;
+	     i++)
+		poll(NULL, 0, 10);
+	while ((got = read(fd, part, sizeof(part))) > 0)
+		n += (size_t)got;
+	assert_true(n > 0 && n < 16 * LISTENING_MEMORY);
+	close(fd);
+}
+
 /* n bytes as file_body() expects them; its status, and what it said. */
 static int send_body(size_t n, char *answer, size_t cap)
 {
@@ -853,6 +877,7 @@ int main(void)
 		cmocka_unit_test(test_slow_body),
 		cmocka_unit_test(test_long_body),
 		cmocka_unit_test(test_long_answer),
+		cmocka_unit_test(test_an_answer_that_is_not_taken),
 		cmocka_unit_test(test_busy),
 		cmocka_unit_test(test_half_close),
 		cmocka_unit_test(test_half_close_of_http_1_0),
