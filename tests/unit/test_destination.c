@@ -311,6 +311,37 @@ static void a_spool_is_there_for_the_next_start(void **state)
 	end(&r);
 }
 
+/*
+ * What is read back goes no faster than it may, the first one at once; what memory still has goes as it comes. Only that it
+ * takes as long is asked for: a slow machine takes longer.
+ */
+static void what_is_read_back_keeps_the_rate(void **state)
+{
+	static struct rig r;
+	struct destination_config c;
+	enum { N = 9 };
+
+	(void)state;
+	begin(&r);
+	fake__set_answer(&r.fake, -EAGAIN);
+	start(&r, true);
+	route(&r, 1, N);
+	wait_spooled(&r, N);
+	const uint64_t bytes = spool_of(&r).bytes;
+	stop(&r);
+	fake__set_answer(&r.fake, 0);
+	c = config_of(&r, &r.fake, true);
+	c.spool.bytes_per_s = 2 * bytes;
+	const int64_t begun = in_ms(0);
+	assert_int_equal(destination__new(&r.env, &c, &r.d, NULL), 0);
+	assert_int_equal(destination__flush(r.d, in_ms(20000)), 0);
+	assert_true(in_ms(0) - begun >= 1000000 * (500 * (N - 1) / N - 1));
+	fake__assert_taken(&r.fake, 1, N);
+	stop(&r);
+	assert_int_equal(lost_all(&r), 0);
+	end(&r);
+}
+
 static void a_reload_takes_it_and_gives_it_again(void **state)
 {
 	static struct rig r;
@@ -621,6 +652,7 @@ int main(void)
 		cmocka_unit_test(what_is_away_is_kept_or_lost),
 		cmocka_unit_test(who_keeps_it_acknowledges),
 		cmocka_unit_test(a_spool_is_there_for_the_next_start),
+		cmocka_unit_test(what_is_read_back_keeps_the_rate),
 		cmocka_unit_test(a_reload_takes_it_and_gives_it_again),
 		cmocka_unit_test(what_waits_for_a_spool_that_goes_is_not_lost),
 		cmocka_unit_test(one_that_hangs_keeps_nothing_of_a_spool),
