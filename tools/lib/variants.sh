@@ -135,7 +135,7 @@ stripped() { objcopy --strip-all --remove-section=.note.gnu.build-id "$1" "$2"; 
 
 # In a build folder: the scripts, and the programs that are not the gcc build's, byte for byte, and so have not run yet.
 differing_tests() {
-	make -k -j"$jobs" check TESTS= >/dev/null 2>&1
+	cached make -k -j"$jobs" check TESTS= >/dev/null 2>&1
 	pair=$(mktemp -d)
 	for test in $(make -s print-tests); do
 		{ stripped "$top/build/gcc/$test" "$pair/a" && stripped "$test" "$pair/b" && cmp -s "$pair/a" "$pair/b"; } 2>/dev/null || echo "$test"
