@@ -5,6 +5,8 @@
 # What is found is compared with what Prometheus' own discovery finds there at the same time. The daemon has a network
 # namespace of its own, with its bridges, one of processes, and its data and sockets in a folder: of the host's it touches
 # nothing but a control group, which goes at the end. Where it is not installed, Debian's packages are unpacked, and not installed.
+#
+# runs beside others
 set -u
 . "$top_srcdir/tests/e2e/lib.sh"
 
