@@ -47,6 +47,37 @@ expect grpc.without_a_message 'grpc-status: 3' "$dir/head"
 curl -s --http2-prior-knowledge -D "$dir/head" -H 'Content-Type: application/grpc' -d x "$base/api/v1/ingest" >"$dir/answer"
 expect grpc.no_method 'grpc-status: 12' "$dir/head"
 
+# ---- decima.v1.Ingest: a message that is a batch, as docs/FORMATS.md has it, and no protobuf ----
+# ingest FILE: the status is in $dir/head
+ingest() {
+	n=$(wc -c <"$1")
+	{
+		printf '\0\0\0'
+		# shellcheck disable=SC2059 # made of digits
+		printf "\\$(printf %o $((n / 256)))\\$(printf %o $((n % 256)))"
+		cat "$1"
+	} >"$dir/call"
+	curl -s --http2-prior-knowledge -D "$dir/head" -H 'Content-Type: application/grpc' -H 'TE: trailers' \
+		--data-binary "@$dir/call" "$base/decima.v1.Ingest/Write" >"$dir/answer"
+}
+all_sums() {
+	ask query types --from 2001-01-01T00:00:00Z --to now+1h 2>"$dir/err" | grep -v '^decima_' | while read -r type _; do
+		echo "$type $(ask query stacks "$type" --from 2001-01-01T00:00:00Z --to now+1h 2>"$dir/err" | sum_of_lines)"
+	done
+}
+batch=$top_srcdir/tests/golden/memory-1/000000.batch
+ingest "$batch"
+expect grpc.ingest 'grpc-status: 0' "$dir/head"
+all_sums >"$dir/first"
+if grep -q ' [1-9]' "$dir/first"; then ok grpc.ingest_is_stored; else not_ok grpc.ingest_is_stored "$(cat "$dir/first" "$dir/err" | head -c 300)"; fi
+ingest "$batch"
+expect grpc.ingest_again 'grpc-status: 0' "$dir/head"
+all_sums | cmp -s - "$dir/first" && ok grpc.ingest_counts_once || not_ok grpc.ingest_counts_once "$(all_sums | diff "$dir/first" - | head -n 3 | tr '\n' '|')"
+head -c 20000 "$batch" >"$dir/cut"
+ingest "$dir/cut"
+expect grpc.ingest_cut 'grpc-status: 3' "$dir/head"
+expect grpc.ingest_cut_says 'grpc-message: batch' "$dir/head"
+
 # ---- grpc-go, in grpcurl ----
 grpcurl_made grpc.grpcurl || exit 0
 

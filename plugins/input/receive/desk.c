@@ -169,10 +169,12 @@ static int wait_for(const struct dcm_host *host, struct waiter *w, const struct 
 
 static void judge_decoding(struct desk_verdict *v, int r)
 {
-	v->status = r == -EINVAL   ? 400
-		    : r == -E2BIG  ? 413
-		    : r == -ESTALE ? DESK_SESSION_UNKNOWN
-				   : 503;
+	/* -EBADMSG: bytes of our own encoding that are damaged, or others' */
+	v->status = r == -EINVAL || r == -EBADMSG ? 400
+		    : r == -E2BIG		  ? 413
+		    : r == -EPROTONOSUPPORT	  ? 415
+		    : r == -ESTALE		  ? DESK_SESSION_UNKNOWN
+						  : 503;
 	v->retry_after_s = v->status == 503 ? RETRY_SOON_S : 0;
 }
 

@@ -19,6 +19,8 @@ from watch import Probe, forget_peak, n_descriptors, rss_mib
 BODIES_MIB = 64 + 4 * 3 * 64
 # Heads and answers of HTTP/2 that wait, all together, and as much again for what is around them: sessions, pieces, the allocator's.
 WAITING_MIB = 2 * 128
+# At the end: what mutated profiles put into the store, and a tenth of the largest burst.
+LEFT_MIB = 100
 # Of the connections, 512: others come in as well.
 HOLDERS = 150
 
@@ -41,6 +43,15 @@ class Attack:
         peak = rss_mib(self.pid, "VmHWM")
         print(f"# {name}: at {began % 1000:.0f}, {time.monotonic() - began:.1f} s, {before} MiB, at most {peak}", flush=True)
         self.verdict(f"memory_{name}", peak <= before + most_mib, f"{peak} MiB, from {before}")
+
+    def gives_back(self):
+        """What was taken for all that is free again, but for what is stored, and what the allocator keeps between."""
+        end = time.monotonic() + 40
+        while rss_mib(self.pid) > self.at_start_mib + LEFT_MIB and time.monotonic() < end:
+            time.sleep(0.5)
+        now = rss_mib(self.pid)
+        print(f"# at the end: {now} MiB, {self.at_start_mib} at the start", flush=True)
+        self.verdict("memory_is_given_back", now <= self.at_start_mib + LEFT_MIB, f"{now} MiB, from {self.at_start_mib}")
 
     def holds(self):
         for make, settings in (
@@ -69,6 +80,7 @@ class Attack:
             ("otlp", b"/v1development/profiles", b"application/x-protobuf", valid("tests/data/otlp/*.pb"), 1000),
             ("arrow", b"/parca.profilestore.v1alpha1.ProfileStoreService/WriteArrow", b"application/grpc-web",
              valid("fuzz/corpus/arrow/*"), 2000),
+            ("batch", b"/decima.v1.Ingest/Write", b"application/proto", valid("tests/golden/memory-1/*.batch"), 500),
             ("elf", b"/api/v1/debuginfo", b"application/octet-stream", valid("fuzz/corpus/elf/[ims]*"), 300),
         ):
             head = b"POST " + target + rng_heads + b"Content-Type: " + type_ + b"\r\n"
@@ -105,6 +117,7 @@ def main():
         a.mutations(sources, pprof)
     slow.end(a.verdict)
     probe.stop()
+    a.gives_back()
     a.verdict("others_are_served", probe.n > 50 and not probe.faults, f"{len(probe.faults)} of {2 * probe.n}: {probe.faults[:5]}")
     print(f"# {probe.n} turns of the honest client, the slowest answer after {probe.slowest_s:.2f} s", flush=True)
     with open(accepted, "w") as f:
