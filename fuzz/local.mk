@@ -57,6 +57,11 @@ fuzz_fuzz_scrape_names_LDADD = $(BASE_LA) $(FUZZ_LDFLAGS)
 fuzz_programs += fuzz/fuzz_s3_answer
 fuzz_fuzz_s3_answer_SOURCES = fuzz/fuzz_s3_answer.c plugins/output/s3/answer.c plugins/output/s3/answer.h $(FUZZ_MAIN)
 fuzz_fuzz_s3_answer_LDADD = $(BASE_LA) $(FUZZ_LDFLAGS)
+fuzz_programs += fuzz/fuzz_answers fuzz/fuzz_telemetry
+fuzz_fuzz_answers_SOURCES = fuzz/fuzz_answers.c plugins/output/otlp/response.c plugins/output/otlp/response.h $(FUZZ_MAIN)
+fuzz_fuzz_answers_LDADD = $(DELIVERY_LA) $(BATCH_LA) $(FUZZ_LDFLAGS) $(DEFLATE_LIBS)
+fuzz_fuzz_telemetry_SOURCES = fuzz/fuzz_telemetry.c plugins/input/receive/telemetry.c plugins/input/receive/telemetry.h $(FUZZ_MAIN)
+fuzz_fuzz_telemetry_LDADD = $(BASE_LA) $(FUZZ_LDFLAGS)
 
 fuzz_programs += fuzz/fuzz_scrape_groups
 fuzz_fuzz_scrape_groups_SOURCES = fuzz/fuzz_scrape_groups.c plugins/input/pprof_scrape/groups.c \

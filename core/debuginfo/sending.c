@@ -100,7 +100,7 @@ int sending__ask(const struct sending *s, enum sending_answer *ret, struct dcm_e
 	while (r == 0 && pb__next(&reader, &f)) {
 		if (f.number == 1 && f.type == PB_VARINT)
 			yes = f.value;
-		else if (f.number == 2 && f.type == PB_BYTES)
+		else if (f.number == 2 && f.type == PB_BYTES && f.n && f.p[0])
 			reason = pb__str(&f);
 	}
 	if (r == 0) {
@@ -129,7 +129,8 @@ static int read_instructions(const struct sending *s, const struct buf *answer,
 					 (const char *)g.p);
 			else if (g.number == 3 && g.type == PB_VARINT)
 				ret->strategy = g.value;
-			else if (g.number == 4 && g.type == PB_BYTES && !ret->url)
+			else if (g.number == 4 && g.type == PB_BYTES && !ret->url && g.n &&
+				 !memchr(g.p, 0, g.n))
 				ret->url = mem__dup_str((const char *)g.p, g.n);
 		}
 	}
