@@ -6,6 +6,8 @@
  * in both. The copy is a directory of the same disk: sim__enter() makes it the disk. A copy that
  * was promised has what the store had when it began, whatever comes after it; one that was not
  * promised is not there, or is nobody's store, or is whole; and the store has all that it had.
+ *
+ * One thread: not run under TSan.
  */
 #include <errno.h>
 #include <inttypes.h>

@@ -6,6 +6,8 @@
  * have all that was acknowledged. Of each kind of file one is damaged in many places, cut off, or
  * taken away while the store is closed; then the directory cannot be read, or the check finds
  * something, or everything is there.
+ *
+ * One thread: not run under TSan.
  */
 #include <errno.h>
 #include <stdio.h>

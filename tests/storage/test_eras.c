@@ -6,6 +6,8 @@
  * Batches of many eras on a simulated disk. What the store holds is compared with the batches
  * themselves while dictionaries come into memory and go, and while the clock does what it should
  * not.
+ *
+ * One thread: not run under TSan.
  */
 #include <errno.h>
 #include <pthread.h>

@@ -6,6 +6,8 @@
  * A day is a block: each has a profile of each of three types. What must be left after the limits
  * are applied is known profile by profile, and is compared with all that the store holds, before
  * and after a start.
+ *
+ * One thread: not run under TSan.
  */
 #include "core/base/str.h"
 #include "core/batch/batch.h"

@@ -4,6 +4,8 @@
  *
  * Nothing ends, what else there is is answered, and the answer says what it lacks: during the
  * question, after it, when the block has been set aside, and after a restart.
+ *
+ * One thread: not run under TSan.
  */
 #include <errno.h>
 #include <fcntl.h>

@@ -5,6 +5,8 @@
  * One record after the other of an era's dictionary is damaged on a simulated disk, and every kind
  * of question is asked. The oracle is the store before: an answer that is not what it was says that
  * it lacks something, and where.
+ *
+ * One thread: not run under TSan.
  */
 #include <errno.h>
 #include <stdio.h>

@@ -4,6 +4,8 @@
  * of a block is
  *
  * A byte of a frame is flipped on a simulated disk while the store is closed.
+ *
+ * One thread: not run under TSan.
  */
 #include <errno.h>
 #include <stdio.h>

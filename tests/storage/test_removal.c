@@ -5,6 +5,8 @@
  *
  * Answers are compared with batches: the rows that are left are those that do not match. Power cuts
  * are test_store.c's, random removals against the store `memory` those of the conformance suite.
+ *
+ * One thread: not run under TSan.
  */
 #include <errno.h>
 #include <inttypes.h>

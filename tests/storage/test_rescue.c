@@ -3,6 +3,8 @@
  * tests/storage/test_rescue.c - what a damaged block still has is saved, and its file is set aside
  *
  * A byte of a sealed block is flipped on a simulated disk, and a question is said to have met it.
+ *
+ * One thread: not run under TSan.
  */
 #include <errno.h>
 #include <stdio.h>

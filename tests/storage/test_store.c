@@ -5,6 +5,8 @@
  * Random batches, late ones and retries among them, are written, sealed and started over on a
  * simulated disk; after each step all that the store holds is compared with the batches themselves.
  * And power cuts, by the thousand (CRASH_CYCLES=100000 tests/storage/test_store looks longer).
+ *
+ * One thread: not run under TSan.
  */
 #include <errno.h>
 #include <inttypes.h>

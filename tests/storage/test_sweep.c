@@ -12,6 +12,8 @@
  *
  * Removals by matchers have sweeps of their own (test_removal.c), and so have sequences of
  * operations (test_store.c).
+ *
+ * One thread: not run under TSan.
  */
 #include <errno.h>
 #include <inttypes.h>

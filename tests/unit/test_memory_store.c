@@ -4,6 +4,8 @@
  * memory
  *
  * What it answers is tested by tests/contract/test_storage.c.
+ *
+ * One thread: not run under TSan.
  */
 #include "tests/unit/unit.h"
 

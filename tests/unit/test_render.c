@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * tests/unit/test_render.c - answers as text: what stands there, what fits, and what must not
+ *
+ * One thread: not run under TSan.
  */
 #include "tests/unit/unit.h"
 

@@ -4,6 +4,8 @@
 #
 # 20 seconds of CPU time (DECIMA_TEST_ORACLE_SECONDS) for the machine's own files; then arm64 ones, where a cross compiler
 # has brought some, and a program of Go.
+#
+# One thread: not run under TSan.
 set -u
 oracle=$top_builddir/tests/unwind/oracle
 dir=$(mktemp -d) || exit 1

@@ -159,14 +159,16 @@ programs_beside() {
 	rm others
 }
 
-# In a build folder: the tests that can have a race, which are scripts, and programs that make threads or load plugins. The
-# gcc build's programs tell, which import just what they use; where there are none, every test can.
+# In a build folder: the tests that can have a race, which are scripts, and programs that make threads or load plugins, but for those
+# that say of themselves that they have one thread. The gcc build's programs tell, which import just what they use; where there are
+# none, every test can.
 threaded_tests() {
 	for test in $(make -s print-tests); do
 		program=$top/build/gcc/$test
 		if [ -x "$program" ] && ! nm -D -u "$program" 2>/dev/null | grep -qE ' (pthread_create|dlopen)(@|$)'; then
 			case $test in *.sh) ;; *) continue ;; esac
 		fi
+		! grep -qs '^[ #]*\*\{0,1\} One thread: not run under TSan' "$top/${test%.sh}.c" "$top/$test" || continue
 		echo "$test"
 	done
 }
