@@ -27,7 +27,7 @@ cd "$dir" || exit 1
 part 1 "$dir/server" >server.sh
 part 2 "$dir/host" >host.sh
 for side in server host; do
-	if [ -s $side.sh ] && (set -e && . "./$side.sh") >out 2>&1; then ok "tls_recipe.$side"; else
+	if [ -s $side.sh ] && sh -eu "$side.sh" >out 2>&1; then ok "tls_recipe.$side"; else
 		not_ok "tls_recipe.$side" "$(tail -n 2 out | tr '\n' '|')"
 		exit 1
 	fi

@@ -122,10 +122,10 @@ fuzz_run() {
 # theirs to share. A script whose head says `# runs beside others` neither samples here nor changes what is installed.
 step_e2e() {
 	if e2e_install e2e; then
-		# One more at a time than there are CPUs: some mostly wait. Who says how much time it takes is the first.
+		# As many at a time as there are CPUs; who says how much time it takes is the first.
 		beside=$(grep -l '^# runs beside others' "$top"/tests/e2e/*.sh)
 		# shellcheck disable=SC2046,SC2086 # the names are words
-		lanes $((jobs + 1)) e2e_one $(grep -l '^# takes at most' $beside) $(grep -L '^# takes at most' $beside)
+		lanes "$jobs" e2e_one $(grep -l '^# takes at most' $beside) $(grep -L '^# takes at most' $beside)
 		for script in $(grep -L '^# runs beside others' "$top"/tests/e2e/*.sh); do
 			case $script in */lib.sh) ;; *) e2e_one "$script" ;; esac
 		done

@@ -105,11 +105,11 @@ struct store {
 	char full_growth[GROWTH_BYTES]; /* what filled the last dictionary that became full */
 	struct seen seen;
 	struct extras_store sealing_seen; /* what it was, and next_era, when they were closed */
-	uint64_t last_lsn;	   /* of frames in the heads */
-	uint64_t sealing_lsn;	   /* of those in `sealing` */
-	int64_t newest_ms;	   /* INT64_MIN: there was never a profile */
-	int64_t aged_ms;	   /* age.h: to where its time has come; INT64_MIN: unset */
-	int64_t aged_at_ns;	   /* mono, when that was */
+	uint64_t last_lsn;		  /* of frames in the heads */
+	uint64_t sealing_lsn;		  /* of those in `sealing` */
+	int64_t newest_ms;		  /* INT64_MIN: there was never a profile */
+	int64_t aged_ms;		  /* age.h: to where its time has come; INT64_MIN: unset */
+	int64_t aged_at_ns;		  /* mono, when that was */
 	int64_t active_since_ns;   /* mono, of the first write to the active heads; 0: none */
 	uint64_t active_log_bytes; /* that the log has of them */
 
