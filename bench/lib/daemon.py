@@ -27,6 +27,11 @@ def cpu(pid):
     return sum(int(open("/proc/%d/task/%s/schedstat" % (pid, t)).read().split()[0]) for t in os.listdir("/proc/%d/task" % pid)) / 1e9
 
 
+def resident(pid, key="VmRSS"):
+    """Bytes, of a key of /proc/PID/status."""
+    return next(int(l.split()[1]) for l in open("/proc/%d/status" % pid) if l.startswith(key)) * 1024
+
+
 class Daemon:
     """One of build, with this configuration, its files in folder (made if need be), and a socket there; TCP if `listen` says so."""
 
@@ -61,8 +66,7 @@ class Daemon:
         return cpu(self.p.pid)
 
     def memory(self, key):
-        """Bytes, of a key of /proc/PID/status as VmRSS."""
-        return next(int(l.split()[1]) for l in open("/proc/%d/status" % self.p.pid) if l.startswith(key)) * 1024
+        return resident(self.p.pid, key)
 
     def stop(self):
         self.p.terminate()

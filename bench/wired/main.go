@@ -2,13 +2,16 @@
 
 // wired - the other end of bench/wire: sends real profiles by Parca's WriteRaw, takes them as a server of Go's, or only connects
 //
-//	wired send ADDRESS PROFILE named|bare SECONDS RATE   calls from four goroutines, over one connection each; RATE: samples a
-//	                                                     second, 0: as many as are taken. Prints samples, calls, bytes, seconds, and
-//	                                                     the 50th and 99th percentile of a call in ms
-//	wired serve                                          prints its address; reads messages, unpacks and parses each profile, and forgets it
+//	wired send ADDRESS PROFILE named|bare SECONDS RATE [CA]
+//	                                                     calls from four goroutines, over one connection each, TLS where an authority
+//	                                                     is named; RATE: samples a second, 0: as many as are taken. Prints samples,
+//	                                                     calls, bytes, seconds, and the 50th and 99th percentile of a call in ms: with a
+//	                                                     rate from when it was due, so that one which waits for another counts its wait
+//	wired serve [CERT KEY]                               prints its address; reads messages, unpacks and parses each profile, and forgets it
 //	wired idle ADDRESS N [CA]                            so many connections that say nothing but HTTP/2's first words, over TLS where an
 //	                                                     authority is named; says "open" when they are, and ends with its input
-//	wired shake ADDRESS CA SECONDS                       opens TLS connections as fast as four goroutines can; prints how many
+//	wired shake ADDRESS CA                               opens TLS connections as fast as four goroutines can, until its input ends;
+//	                                                     prints how many, and the seconds
 //
 // `bare` profiles have no functions: addresses and mappings, as a sampler sends them that names nothing. Each call has another time
 // and is of one of a hundred series, so that none is the same as another.
@@ -27,10 +30,12 @@ import (
 	"sort"
 	"strconv"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/google/pprof/profile"
 	"google.golang.org/grpc"
+	"google.golang.org/grpc/credentials"
 	"google.golang.org/grpc/credentials/insecure"
 	"google.golang.org/protobuf/encoding/protowire"
 )
@@ -85,7 +90,8 @@ func strip(p *profile.Profile) {
 	p.Function = nil
 }
 
-func requests(file string, bare bool) (all [][]byte, samples int) {
+// As many as are sent at this rate, or what memory has room for.
+func requests(file string, bare bool, seconds, rate float64) (all [][]byte, samples int) {
 	raw, err := os.ReadFile(file)
 	must(err)
 	p, err := profile.ParseData(raw)
@@ -94,7 +100,11 @@ func requests(file string, bare bool) (all [][]byte, samples int) {
 		strip(p)
 	}
 	now := time.Now().UnixNano()
-	for i := 0; i < prepared; i++ {
+	n := prepared
+	if need := int(seconds*rate)/len(p.Sample) + workers; rate > 0 && need < n {
+		n = need
+	}
+	for i := 0; i < n; i++ {
 		p.TimeNanos = now - int64(i)*int64(10*time.Second)
 		var b bytes.Buffer
 		must(p.Write(&b))
@@ -103,14 +113,18 @@ func requests(file string, bare bool) (all [][]byte, samples int) {
 	return all, len(p.Sample)
 }
 
-func connect(address string) *grpc.ClientConn {
-	c, err := grpc.NewClient(address, grpc.WithTransportCredentials(insecure.NewCredentials()), grpc.WithDefaultCallOptions(grpc.ForceCodec(plain{})))
+func connect(address string, config *tls.Config) *grpc.ClientConn {
+	as := insecure.NewCredentials()
+	if config != nil {
+		as = credentials.NewTLS(config)
+	}
+	c, err := grpc.NewClient(address, grpc.WithTransportCredentials(as), grpc.WithDefaultCallOptions(grpc.ForceCodec(plain{})))
 	must(err)
 	return c
 }
 
-func send(address, file string, bare bool, seconds float64, rate float64) {
-	all, samples := requests(file, bare)
+func send(address, file string, bare bool, seconds float64, rate float64, config *tls.Config) {
+	all, samples := requests(file, bare, seconds, rate)
 	var lock sync.Mutex
 	var took []float64
 	var size, calls int
@@ -121,20 +135,21 @@ func send(address, file string, bare bool, seconds float64, rate float64) {
 		group.Add(1)
 		go func(w int) {
 			defer group.Done()
-			c := connect(address)
+			c := connect(address, config)
 			defer c.Close()
 			for n := 0; ; n++ {
 				turn := n*workers + w
+				due := time.Now()
 				if rate > 0 {
-					time.Sleep(time.Until(began.Add(time.Duration(float64(turn*samples) / rate * float64(time.Second)))))
+					due = began.Add(time.Duration(float64(turn*samples) / rate * float64(time.Second)))
+					time.Sleep(time.Until(due))
 				}
 				if !time.Now().Before(end) || turn >= len(all) {
 					return
 				}
 				message, answer := all[turn], []byte(nil)
-				at := time.Now()
 				must(c.Invoke(context.Background(), method, &message, &answer))
-				ms := float64(time.Since(at).Microseconds()) / 1000
+				ms := float64(time.Since(due).Microseconds()) / 1000
 				lock.Lock()
 				took = append(took, ms)
 				size += len(message)
@@ -178,8 +193,8 @@ func each(b []byte, path []protowire.Number, act func([]byte) error) error {
 	return nil
 }
 
-func serve() {
-	server := grpc.NewServer(grpc.ForceServerCodec(plain{}), grpc.UnknownServiceHandler(func(_ any, stream grpc.ServerStream) error {
+func serve(more ...grpc.ServerOption) {
+	server := grpc.NewServer(append(more, grpc.ForceServerCodec(plain{}), grpc.UnknownServiceHandler(func(_ any, stream grpc.ServerStream) error {
 		var message, answer []byte
 		if err := stream.RecvMsg(&message); err != nil {
 			return err
@@ -194,7 +209,7 @@ func serve() {
 			return err
 		}
 		return stream.SendMsg(&answer)
-	}))
+	}))...)
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	must(err)
 	fmt.Println(l.Addr())
@@ -236,8 +251,13 @@ func idle(address string, n int, config *tls.Config) {
 	}
 }
 
-func shake(address string, config *tls.Config, seconds float64) {
-	end := time.Now().Add(time.Duration(seconds * float64(time.Second)))
+func shake(address string, config *tls.Config) {
+	began := time.Now()
+	var ended int32
+	go func() {
+		io.Copy(io.Discard, os.Stdin)
+		atomic.StoreInt32(&ended, 1)
+	}()
 	var lock sync.Mutex
 	var group sync.WaitGroup
 	n := 0
@@ -245,7 +265,7 @@ func shake(address string, config *tls.Config, seconds float64) {
 		group.Add(1)
 		go func() {
 			defer group.Done()
-			for time.Now().Before(end) {
+			for atomic.LoadInt32(&ended) == 0 {
 				c, err := tls.Dial("tcp", address, config)
 				must(err)
 				c.Close()
@@ -256,7 +276,7 @@ func shake(address string, config *tls.Config, seconds float64) {
 		}()
 	}
 	group.Wait()
-	fmt.Println(n)
+	fmt.Println(n, time.Since(began).Seconds())
 }
 
 func number(text string) float64 {
@@ -269,15 +289,21 @@ func main() {
 	arg := os.Args[1:]
 	switch {
 	case len(arg) == 6 && arg[0] == "send":
-		send(arg[1], arg[2], arg[3] == "bare", number(arg[4]), number(arg[5]))
+		send(arg[1], arg[2], arg[3] == "bare", number(arg[4]), number(arg[5]), nil)
+	case len(arg) == 7 && arg[0] == "send":
+		send(arg[1], arg[2], arg[3] == "bare", number(arg[4]), number(arg[5]), trusting(arg[6]))
 	case len(arg) == 1 && arg[0] == "serve":
 		serve()
+	case len(arg) == 3 && arg[0] == "serve":
+		as, err := credentials.NewServerTLSFromFile(arg[1], arg[2])
+		must(err)
+		serve(grpc.Creds(as))
 	case len(arg) == 3 && arg[0] == "idle":
 		idle(arg[1], int(number(arg[2])), nil)
 	case len(arg) == 4 && arg[0] == "idle":
 		idle(arg[1], int(number(arg[2])), trusting(arg[3]))
-	case len(arg) == 4 && arg[0] == "shake":
-		shake(arg[1], trusting(arg[2]), number(arg[3]))
+	case len(arg) == 3 && arg[0] == "shake":
+		shake(arg[1], trusting(arg[2]))
 	default:
 		fmt.Fprintln(os.Stderr, "usage: wired send|serve|idle|shake ...")
 		os.Exit(2)

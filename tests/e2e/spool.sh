@@ -144,6 +144,21 @@ server_start "$address"
 all away_and_back
 daemon_stop
 
+# ---- away for what an hour makes, which memory has no room for: 360 profiles, 9 MB ----
+: >"$dir/yes"
+server_stop
+agent_start
+push 2001 2180 12500
+agent_kill
+agent_start
+push 2181 2360 12500
+at_least an_hour_waits 360 "$(metric spool_batches)"
+at_least an_hour_is_on_the_disk 6000000 "$(metric spool_bytes)"
+server_start "$address"
+all an_hour
+at_least an_hour_was_said_yes_to 360 "$(wc -l <"$dir/yes")"
+daemon_stop
+
 # ---- what is too much, or too old, is lost and counted ----
 server_stop
 agent_start --set outputs.decima.spool_max=1MiB
@@ -241,7 +256,40 @@ if [ "$(id -u)" = 0 ] && mkdir "$dir/small" && mount -t tmpfs -o size=4m decima 
 	all full_disk
 	expect spool.full_disk_ends 653 "$dir/yes"
 	daemon_stop
+	umount "$mounted"
+	mounted=
 else
 	skip spool.full_disk "mounting a small file system takes root"
 fi
 server_stop
+
+# ---- the server's disk is full: it says so, the agent keeps what comes, and nothing is lost or twice when there is room ----
+if [ "$(id -u)" = 0 ] && mount -t tmpfs -o size=160m decima "$dir/small" 2>/dev/null; then
+	mounted=$dir/small
+	: >"$dir/yes"
+	printf 'inputs: { receive: {} }\nstorage: { local: { path: "%s" } }\n' "$dir/small/store" >"$dir/server.yaml"
+	server_start "$address"
+	agent_start
+	push 701 703
+	server_metric() { curl -s --unix-socket "$dir/server.sock" http://localhost/metrics | sed -n "s/^decima_$1{instance=\"$2\"} //p"; }
+	# All of the room, also what became free meanwhile.
+	fills() {
+		dd if=/dev/zero bs=4k >>"$dir/small/filler" 2>/dev/null
+		[ "$(server_metric storage_refusing local)" = 1 ]
+	}
+	if wait_for 60 fills; then ok spool.full_server_refuses; else not_ok spool.full_server_refuses "$(server_metric storage_refusing local)"; fi
+	push 704 720
+	is_told() { get /api/v1/pipeline | grep -qF 'the store takes nothing at the moment (No space left on device)'; }
+	if wait_for 20 is_told; then ok spool.full_server_is_told; else not_ok spool.full_server_is_told "$(get /api/v1/pipeline | head -c 500)"; fi
+	at_least full_server_waits 17 "$(metric spool_batches)"
+	agent_kill
+	agent_start
+	push 721 723
+	rm "$dir/small/filler"
+	all full_server
+	at_least full_server_was_said_yes_to 23 "$(wc -l <"$dir/yes")"
+	daemon_stop
+	server_stop
+else
+	skip spool.full_server "mounting a small file system takes root"
+fi
