@@ -183,19 +183,25 @@ daemon_stop
 # ---- one that has never heard of sessions: refuses them as what they are not, and takes batches ----
 cat >"$dir/old.py" <<'PY'
 import http.server, gzip, sys
-n = 0
+n, too_new = 0, int(sys.argv[2])
 class Old(http.server.BaseHTTPRequestHandler):
     protocol_version = "HTTP/1.1"
     def do_POST(self):
-        global n
+        global n, too_new
         body = gzip.decompress(self.rfile.read(int(self.headers["content-length"])))
+        if too_new > 0:
+            too_new -= 1
+            self.answer(415, b'{"detail":"batch format: version 2 with flags 0; this program reads version 1"}')
+            return
         is_batch = body[:4] == b"DCMB"
         if is_batch:
             open("%s/old.%d.batch" % (sys.argv[1], n), "wb").write(body)
             n += 1
         print(body[:4].decode(), file=sys.stderr, flush=True)
         said = b"" if is_batch else b'{"detail":"batch format: it does not begin with the mark of a batch"}'
-        self.send_response(200 if is_batch else 400)
+        self.answer(200 if is_batch else 400, said)
+    def answer(self, status, said):
+        self.send_response(status)
         self.send_header("content-length", str(len(said)))
         self.end_headers()
         self.wfile.write(said)
@@ -205,11 +211,21 @@ s = http.server.HTTPServer(("127.0.0.1", 0), Old)
 print(s.server_port, flush=True)
 s.serve_forever()
 PY
-python3 "$dir/old.py" "$dir" >"$dir/old.port" 2>"$dir/old.said" &
-old=$!
 listens() { [ -s "$dir/old.port" ]; }
-wait_for 30 listens
-sed "s|url: .*|url: http://127.0.0.1:$(cat "$dir/old.port")|; /bearer_token_file\|tls_config/d" "$dir/agent.yaml" >"$dir/to_old.yaml"
+# old_start N: it reads nothing of the first N requests: they are of a later version
+old_start() {
+	: >"$dir/old.port"
+	python3 "$dir/old.py" "$dir" "$1" >"$dir/old.port" 2>"$dir/old.said" &
+	old=$!
+	wait_for 30 listens
+	sed "s|url: .*|url: http://127.0.0.1:$(cat "$dir/old.port")|; /bearer_token_file\|tls_config/d" "$dir/agent.yaml" >"$dir/to_old.yaml"
+}
+old_stop() {
+	kill "$old"
+	wait "$old" 2>/dev/null
+	old=
+}
+old_start 0
 if daemon_start -c "$dir/to_old.yaml"; then
 	push 201 210
 	ten() { [ "$(find "$dir" -name 'old.*.batch' | wc -l)" -ge 10 ]; }
@@ -224,9 +240,21 @@ if daemon_start -c "$dir/to_old.yaml"; then
 else
 	not_ok agent_server.old_server "$(last_words "$dir/log")"
 fi
-kill "$old"
-wait "$old" 2>/dev/null
-old=
+old_stop
+# What is too new for it waits, longer than what is refused does, until it is updated.
+rm -f "$dir"/old.*.batch
+old_start 12
+if daemon_start -c "$dir/to_old.yaml"; then
+	push 221 221
+	one() { [ -n "$(find "$dir" -name 'old.*.batch')" ]; }
+	if wait_for 60 one; then ok agent_server.too_new_waits; else
+		not_ok agent_server.too_new_waits "$(get /api/v1/pipeline | head -c 500)"
+	fi
+	daemon_stop
+else
+	not_ok agent_server.too_new_waits "$(last_words "$dir/log")"
+fi
+old_stop
 
 # ---- what the other side cannot take is refused for good, and counted ----
 server_stop

@@ -267,20 +267,24 @@ server_stop
 if [ "$(id -u)" = 0 ] && mount -t tmpfs -o size=160m decima "$dir/small" 2>/dev/null; then
 	mounted=$dir/small
 	: >"$dir/yes"
-	printf 'inputs: { receive: {} }\nstorage: { local: { path: "%s" } }\n' "$dir/small/store" >"$dir/server.yaml"
+	printf 'inputs: { receive: {} }\nstorage: { local: { path: "%s", seal_interval: 1s } }\n' "$dir/small/store" >"$dir/server.yaml"
 	server_start "$address"
 	agent_start
 	push 701 703
 	server_metric() { curl -s --unix-socket "$dir/server.sock" http://localhost/metrics | sed -n "s/^decima_$1{instance=\"$2\"} //p"; }
-	# All of the room, also what became free meanwhile.
+	# All of the room, also what became free meanwhile; a profile has it ask for some.
+	n=1000
 	fills() {
 		dd if=/dev/zero bs=4k >>"$dir/small/filler" 2>/dev/null
+		n=$((n + 1))
+		push $n $n
 		[ "$(server_metric storage_refusing local)" = 1 ]
 	}
 	if wait_for 60 fills; then ok spool.full_server_refuses; else not_ok spool.full_server_refuses "$(server_metric storage_refusing local)"; fi
 	push 704 720
-	is_told() { get /api/v1/pipeline | grep -qF 'the store takes nothing at the moment (No space left on device)'; }
-	if wait_for 20 is_told; then ok spool.full_server_is_told; else not_ok spool.full_server_is_told "$(get /api/v1/pipeline | head -c 500)"; fi
+	if wait_for 20 is_degraded; then ok spool.full_server_is_told; else not_ok spool.full_server_is_told "$(get /api/v1/pipeline | head -c 500)"; fi
+	curl -s --unix-socket "$dir/server.sock" http://localhost/api/v1/pipeline >"$dir/out"
+	expect spool.full_server_says_why 'No space left on device; make room' "$dir/out"
 	at_least full_server_waits 17 "$(metric spool_batches)"
 	agent_kill
 	agent_start

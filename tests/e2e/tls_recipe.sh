@@ -24,9 +24,10 @@ part() {
 		sed "s|/etc/decima|$2|g; s|192\.0\.2\.7|127.0.0.1|; s| conf/| $top_srcdir/conf/|; s|^tools/|$top_srcdir/tools/|"
 }
 cd "$dir" || exit 1
-part 1 "$dir/server" >server.sh
-part 2 "$dir/host" >host.sh
-for side in server host; do
+part 1 "$dir/nowhere" >authority.sh
+part 2 "$dir/server" >server.sh
+part 3 "$dir/host" >host.sh
+for side in authority server host; do
 	if [ -s $side.sh ] && sh -eu "$side.sh" >out 2>&1; then ok "tls_recipe.$side"; else
 		not_ok "tls_recipe.$side" "$(tail -n 2 out | tr '\n' '|')"
 		exit 1
@@ -34,7 +35,7 @@ for side in server host; do
 done
 
 as_nobody() { setpriv --reuid=65534 --regid=65534 --clear-groups "$@"; }
-for key in server/tls/server.key server/tls/ca.key host/tls/agent.key; do
+for key in tls/ca.key tls/agent-7.key server.tar agent-7.tar server/tls/server.key host/tls/agent.key; do
 	if [ -r $key ] && ! as_nobody cat "$dir/$key" >/dev/null 2>&1; then ok "tls_recipe.root_alone_reads_$key"; else
 		not_ok "tls_recipe.root_alone_reads_$key" "$(ls -l $key 2>&1)"
 	fi
@@ -44,7 +45,7 @@ done
 # handed_over UNIT SIDE
 handed_over() {
 	mkdir "$2.keys" "$2.data"
-	sed -n 's|^LoadCredential=\([^:]*\):.*/etc/decima/\(.*\)|\1 \2|p' "$destdir$prefix/lib/systemd/system/$1.service" >loads
+	sed -n 's|^LoadCredential=\([^:]*\):/etc/decima/\(.*\)|\1 \2|p' "$destdir$prefix/lib/systemd/system/$1.service" >loads
 	while read -r name file; do
 		cp "$2/$file" "$2.keys/$name" 2>/dev/null || : >"$2.keys/$name"
 	done <loads
@@ -56,8 +57,19 @@ handed_over() {
 handed_over decima-server server
 handed_over decima-agent host
 
+# as_nobody_by FILE FOLDER: a program that is decima as that user, with that folder's keys; one process, that can be stopped
+as_nobody_by() {
+	cat >"$1" <<-EOF
+		#!/bin/sh
+		CREDENTIALS_DIRECTORY=$2 exec setpriv --reuid=65534 --regid=65534 --clear-groups "$decima" "\$@"
+	EOF
+	chmod 755 "$1"
+}
+as_nobody_by "$dir/server_as_nobody" "$dir/server.keys"
+as_nobody_by "$dir/agent_as_nobody" "$dir/host.keys"
+
 is_there() { grep -q 'is ready at' "$dir/server.log" || ! kill -0 "$server" 2>/dev/null; }
-CREDENTIALS_DIRECTORY=$dir/server.keys as_nobody "$decima" run --plugin-path "$plugins" --data "$dir/server.data" -c "$dir/server/server.yaml" \
+"$dir/server_as_nobody" run --plugin-path "$plugins" --data "$dir/server.data" -c "$dir/server/server.yaml" \
 	--set 'server.listen=127.0.0.1:0' 2>server.log &
 server=$!
 wait_for 60 is_there
@@ -70,14 +82,9 @@ fi
 # The agent's file but for its input, which takes rights.
 sed "s|https://profiles.example.org:7070|https://$address|" host/agent.yaml |
 	awk '/^inputs:/ { print "inputs: { receive: { answer: queued } }"; gone = 1; next } /^[a-z]/ { gone = 0 } !gone' >agent.yaml
-cat >"$dir/as_nobody" <<-EOF
-	#!/bin/sh
-	CREDENTIALS_DIRECTORY=$dir/host.keys exec setpriv --reuid=65534 --regid=65534 --clear-groups "$decima" "\$@"
-EOF
-chmod 755 as_nobody
 mkdir -p data run
 chown 65534 "$dir" data run
-decima_of_all=$decima decima=$dir/as_nobody
+decima_of_all=$decima decima=$dir/agent_as_nobody
 daemon_start -c "$dir/agent.yaml" || not_ok tls_recipe.agent_runs "$(last_words "$dir/log")"
 decima=$decima_of_all
 if [ -n "$daemon" ]; then

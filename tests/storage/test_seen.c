@@ -74,6 +74,21 @@ static void test_senders_in_turn(void **state)
 		assert_true(seen__has(&s, &id) && seen__has(&s, &later));
 		assert_false(seen__has(&s, &between));
 	}
+	/* Who is heard of again and again is not forgotten before others are, whatever a start makes of the tables. */
+	for (uint64_t i = 2 * SEEN_SOURCES; i < 3 * SEEN_SOURCES; i++) {
+		add(&s, id_of(i, 0));
+		if (i % 3 == 0)
+			add(&s, id_of(SEEN_SOURCES / 2 + i % 1000, i));
+	}
+	restart(&s, &back, &m);
+	for (uint64_t i = 6 * SEEN_SOURCES; i < 7 * SEEN_SOURCES - 1000; i++)
+		add(&back, id_of(i, 0));
+	for (uint64_t i = 3 * SEEN_SOURCES - 900; i < 3 * SEEN_SOURCES; i++) {
+		const struct dcm_batch_id steady = id_of(SEEN_SOURCES / 2 + i % 1000, i);
+
+		assert_true(i % 3 || seen__has(&back, &steady));
+	}
+	restart(&back, &s, &m);
 	/* Memory is bounded: the ones before go in the end. */
 	for (uint64_t i = 3 * SEEN_SOURCES; i < 5 * SEEN_SOURCES; i++)
 		add(&s, id_of(i, 0));

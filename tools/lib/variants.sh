@@ -133,8 +133,13 @@ thoroughness() {
 # stripped PROGRAM: what runs of it, without names, lines and the number that is made of these
 stripped() { objcopy --strip-all --remove-section=.note.gnu.build-id "$1" "$2"; }
 
-# In a build folder: the scripts, and the programs that are not the gcc build's, byte for byte, and so have not run yet.
+# In a build folder: the scripts, and the programs that are not the gcc build's, byte for byte, and so have not run yet. Where that
+# build's tests have not run this time, all.
 differing_tests() {
+	if [ ! -d "$top/build/gcc/tests/results" ]; then
+		make -s print-tests
+		return
+	fi
 	cached make -k -j"$jobs" check TESTS= >/dev/null 2>&1
 	pair=$(mktemp -d)
 	for test in $(make -s print-tests); do
@@ -143,10 +148,16 @@ differing_tests() {
 	rm -rf "$pair"
 }
 
-# In a build folder, of the gcc build's tests: the scripts, and the programs that know where the tree is, or ask.
+# In a build folder, of the gcc build's tests: the scripts, the fuzzers' corpora, and the programs that know where the tree is, or
+# ask.
 tests_of_the_tree() {
 	pair=$(mktemp -d)
 	for test in $(make -s print-tests); do
+		case $test in fuzz/*)
+			echo "$test"
+			continue
+			;;
+		esac
 		stripped "$test" "$pair/a" 2>/dev/null && ! grep -qF -e "$top" -e srcdir -e builddir "$pair/a" || echo "$test"
 	done
 	rm -rf "$pair"

@@ -216,7 +216,9 @@ static int deliver_alone(struct decima_output *o, const struct dcm_batch *batch,
 
 	if (r < 0)
 		return r == -ENOMEM ? -EAGAIN : -EILSEQ;
-	return post(o, identity_of(batch, profile), data, n, NULL, deadline_mono_ns, err);
+	r = post(o, identity_of(batch, profile), data, n, NULL, deadline_mono_ns, err);
+	/* The server reads no batch of this version: one that is updated will. */
+	return r == -EBADMSG && delivery__status(o->sender.delivery) == 415 ? -EAGAIN : r;
 }
 
 static void begin_anew(struct decima_output *o)

@@ -417,18 +417,19 @@ static int judge(const struct delivery *d)
 }
 
 /*
- * Does it say no to this request, though not that its bytes are wrong? Not: who asks, where, how much at once, and when.
+ * Does it say no to this request, though not that its bytes are wrong? Not: who asks, where, how much at once, and when; nor
+ * what the request's own judge knows better.
  */
 static bool may_be_of_the_request(const struct delivery *d)
 {
-	static const int not_its_own[] = { 401, 402, 403, 404, 407, 408, 425, 429 };
+	static const int not_its_own[] = { 401, 402, 403, 404, 405, 407,
+					   408, 410, 421, 425, 426, 429 };
 
 	switch (d->grpc_status) {
 	case GRPC_NONE:
 		break;
 	case GRPC_UNKNOWN:
 	case GRPC_INTERNAL:
-	case GRPC_NOT_FOUND:
 	case GRPC_ALREADY_EXISTS:
 	case GRPC_FAILED_PRECONDITION:
 		return true;
@@ -438,7 +439,8 @@ static bool may_be_of_the_request(const struct delivery *d)
 	for (size_t i = 0; i < sizeof(not_its_own) / sizeof(not_its_own[0]); i++)
 		if (d->status == not_its_own[i])
 			return false;
-	return !d->fault && d->status >= 400 && d->status <= 500;
+	return !d->fault &&
+	       (d->status == 500 || (!d->request->judge && d->status >= 400 && d->status < 500));
 }
 
 /* Is it the request by now? */

@@ -11,52 +11,43 @@
 #include "core/base/error.h"
 #include "core/base/le.h"
 
-/* A version that knew no extra of type 7 had at most so many sources in that of type 1. */
-enum {
-	HEAD_BYTES = 8,
-	SOURCE_BYTES = 32,
-	INTERVAL_BYTES = 16,
-	ONCE_BYTES = 16,
-	FEW_SOURCES = 1024
-};
+/* Versions that know no extras of type 7 and 8 have at most so many in those of type 1 and 6. */
+enum { FEW_SOURCES = 1024, FEW_ONCE = 8192 };
+enum { HEAD_BYTES = 8, SOURCE_BYTES = 32, INTERVAL_BYTES = 16, ONCE_BYTES = 16 };
 
 void extras_store__fini(struct extras_store *e)
 {
-	buf__fini(&e->head);
+	buf__fini(&e->last);
 	buf__fini(&e->earlier);
 	buf__fini(&e->once);
+	buf__fini(&e->earlier_once);
 }
+
+/* Of so many, all but the last `few` are earlier ones. */
+static size_t n_earlier(size_t n, size_t few)
+{
+	return n > few ? n - few : 0;
+}
+
+struct putting_once {
+	struct extras_store *to;
+	size_t at, n_earlier;
+};
 
 static void put_once(void *ctx, struct dcm_hash source)
 {
-	struct buf *b = ctx;
+	struct putting_once *p = ctx;
+	struct buf *b = p->at++ < p->n_earlier ? &p->to->earlier_once : &p->to->once;
 
 	buf__le64(b, source.lo);
 	buf__le64(b, source.hi);
 }
 
-struct sources {
-	struct extras_store *to;
-	uint32_t n, n_earlier; /* of them; those are the first */
-	uint32_t at;
-};
-
-static void count_source(void *ctx, const struct seen_source *source)
+static void put_source(struct buf *b, const struct seen_source *s)
 {
-	struct sources *all = ctx;
-
-	(void)source;
-	all->n++;
-}
-
-static void put_source(void *ctx, const struct seen_source *s)
-{
-	struct sources *all = ctx;
-	struct buf *b = all->at < all->n_earlier ? &all->to->earlier : &all->to->head;
-
 	buf__le64(b, s->source.lo);
 	buf__le64(b, s->source.hi);
-	buf__le64(b, ++all->at);
+	buf__le64(b, s->used_at);
 	buf__le64(b, s->n);
 	for (uint32_t k = 0; k < s->n; k++) {
 		buf__le64(b, s->intervals[k].first);
@@ -66,16 +57,21 @@ static void put_source(void *ctx, const struct seen_source *s)
 
 int extras_store__make(struct extras_store *ret, const struct seen *seen, uint32_t next_era)
 {
-	struct sources all = { .to = ret };
+	struct putting_once once = { ret, 0, n_earlier(seen__n_once(seen), FEW_ONCE) };
+	seen_list sources = { 0 };
+	size_t n_before;
 
 	*ret = (struct extras_store){ 0 };
-	seen__each_counting(seen, count_source, &all);
-	all.n_earlier = all.n > FEW_SOURCES ? all.n - FEW_SOURCES : 0;
-	buf__le32(&ret->head, next_era);
-	buf__le32(&ret->head, all.n - all.n_earlier);
-	seen__each_counting(seen, put_source, &all);
-	seen__each_once(seen, put_once, &ret->once);
-	if (!ret->head.error && !ret->earlier.error && !ret->once.error)
+	if (seen__list_counting(seen, &sources))
+		return -ENOMEM;
+	n_before = n_earlier(sources.n, FEW_SOURCES);
+	buf__le32(&ret->last, next_era);
+	buf__le32(&ret->last, (uint32_t)(sources.n - n_before));
+	for (size_t i = 0; i < sources.n; i++)
+		put_source(i < n_before ? &ret->earlier : &ret->last, sources.v[i]);
+	vec__fini(&sources);
+	seen__each_once(seen, put_once, &once);
+	if (!ret->last.error && !ret->earlier.error && !ret->once.error && !ret->earlier_once.error)
 		return 0;
 	extras_store__fini(ret);
 	return -ENOMEM;
@@ -83,11 +79,20 @@ int extras_store__make(struct extras_store *ret, const struct seen *seen, uint32
 
 int extras_store__write(struct manifest *m, const struct extras_store *e)
 {
-	int r = manifest__set_extra(m, EXTRA_STORE, e->head.data, e->head.n);
+	const struct {
+		uint32_t type;
+		const struct buf *bytes;
+	} all[] = {
+		{ EXTRA_STORE, &e->last },
+		{ EXTRA_ONCE, &e->once },
+		{ EXTRA_EARLIER, &e->earlier },
+		{ EXTRA_EARLIER_ONCE, &e->earlier_once },
+	};
+	int r = 0;
 
-	if (r == 0)
-		r = manifest__set_extra(m, EXTRA_EARLIER, e->earlier.data, e->earlier.n);
-	return r ? r : manifest__set_extra(m, EXTRA_ONCE, e->once.data, e->once.n);
+	for (size_t i = 0; r == 0 && i < sizeof(all) / sizeof(all[0]); i++)
+		r = manifest__set_extra(m, all[i].type, all[i].bytes->data, all[i].bytes->n);
+	return r;
 }
 
 /* One source; returns the bytes taken, 0 when there are too few or they break a rule. */
@@ -153,6 +158,7 @@ int extras__read(const struct manifest *m, struct seen *seen, uint32_t *next_era
 {
 	const struct manifest_extra *store = manifest__extra(m, EXTRA_STORE);
 	const struct manifest_extra *earlier = manifest__extra(m, EXTRA_EARLIER);
+	const struct manifest_extra *earlier_once = manifest__extra(m, EXTRA_EARLIER_ONCE);
 	const struct manifest_extra *once = manifest__extra(m, EXTRA_ONCE);
 	int r = 0;
 
@@ -165,6 +171,8 @@ int extras__read(const struct manifest *m, struct seen *seen, uint32_t *next_era
 		r = store->n < HEAD_BYTES
 			    ? -EUCLEAN
 			    : get_sources(store->bytes + HEAD_BYTES, store->n - HEAD_BYTES, seen);
+	if (r == 0 && earlier_once)
+		r = get_once(earlier_once, seen);
 	if (r == 0 && once)
 		r = get_once(once, seen);
 	if (r == -ENOMEM)

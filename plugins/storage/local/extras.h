@@ -19,12 +19,14 @@ enum {
 	EXTRA_STORE = 1,
 	EXTRA_FILTERS = 3, /* filters.h; 2 is losses.h's, 4 age.h's, 5 manifest.h's own */
 	EXTRA_ONCE = 6,
-	EXTRA_EARLIER = 7, /* sources that those of EXTRA_STORE have no room for */
+	EXTRA_EARLIER = 7,	/* sources that EXTRA_STORE has no room for */
+	EXTRA_EARLIER_ONCE = 8, /* and EXTRA_ONCE */
 };
 
 /* What was seen at one moment, as the bytes of extras. */
 struct extras_store {
-	struct buf head, earlier, once;
+	struct buf last, earlier; /* sources that count; `last` has next_era, too */
+	struct buf once, earlier_once;
 };
 
 /* 0 or -ENOMEM, and then there is nothing to end. */

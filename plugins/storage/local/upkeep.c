@@ -208,6 +208,7 @@ static void take_blocks(struct store *s, struct sealing *g)
 	s->lost_frames.list.n = 0;
 	struct heads old = s->sealing;
 	s->sealing = (struct heads){ .n = 0 };
+	extras_store__fini(&s->sealing_seen); /* the manifest has it */
 	kept__count_all(s);
 	pthread_rwlock_unlock(&s->lock);
 	heads__fini(&old);

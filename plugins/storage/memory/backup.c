@@ -157,10 +157,16 @@ static void write_seen_line(struct writer *w, struct dcm_hash source, struct see
 		    source.lo, source.hi, interval.first, interval.last);
 }
 
-static void write_counting(void *ctx, const struct seen_source *source)
+static int write_counting(struct writer *w, const struct seen *seen)
 {
-	for (uint32_t i = 0; i < source->n; i++)
-		write_seen_line(ctx, source->source, source->intervals[i]);
+	seen_list sources = { 0 };
+	int r = seen__list_counting(seen, &sources);
+
+	for (size_t i = 0; i < sources.n; i++)
+		for (uint32_t k = 0; k < sources.v[i]->n; k++)
+			write_seen_line(w, sources.v[i]->source, sources.v[i]->intervals[k]);
+	vec__fini(&sources);
+	return r;
 }
 
 static void write_once(void *ctx, struct dcm_hash source)
@@ -168,12 +174,15 @@ static void write_once(void *ctx, struct dcm_hash source)
 	write_seen_line(ctx, source, (struct seen_interval){ DCM_BATCH_ONCE, DCM_BATCH_ONCE });
 }
 
-static void write_seen(struct writer *w, struct store *s)
+static int write_seen(struct writer *w, struct store *s)
 {
+	int r;
+
 	pthread_rwlock_rdlock(&s->lock);
-	seen__each_counting(&s->seen, write_counting, w);
+	r = write_counting(w, &s->seen);
 	seen__each_once(&s->seen, write_once, w);
 	pthread_rwlock_unlock(&s->lock);
+	return r;
 }
 
 static void remove_all(struct writer *w)
@@ -208,9 +217,10 @@ int backup__write(struct store *s, const struct dcm_host *host, const char *dir,
 	 * one.
 	 */
 	buf__printf(&w.manifest, MANIFEST_HEAD "\n");
-	write_seen(&w, s);
+	r = write_seen(&w, s);
 	view__init(&w.view, host, &all, 1);
-	r = look__take(&w.view, s, NULL);
+	if (r == 0)
+		r = look__take(&w.view, s, NULL);
 	if (r < 0)
 		error__nomem(err);
 	else

@@ -5,6 +5,7 @@
 #include "plugins/storage/streams/seen.h"
 
 #include <errno.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/random.h>
 
@@ -120,7 +121,7 @@ static bool touches(struct seen_interval a, struct seen_interval b)
 	return a.last == UINT64_MAX || b.first <= a.last + 1;
 }
 
-static void merge(struct seen_source *src, struct seen_interval interval)
+static void merge(struct seen_source *src, struct seen_interval interval, uint64_t now)
 {
 	struct seen_interval all[SEEN_INTERVALS + 1];
 	uint32_t n = 0, i = 0, kept = 0;
@@ -141,6 +142,7 @@ static void merge(struct seen_source *src, struct seen_interval interval)
 	uint32_t skip = n > SEEN_INTERVALS ? n - SEEN_INTERVALS : 0;
 	src->n = n - skip;
 	memcpy(src->intervals, all + skip, src->n * sizeof(all[0]));
+	src->used_at = now;
 }
 
 /* ---- both ---- */
@@ -197,7 +199,7 @@ void seen__add_interval(struct seen *s, struct dcm_hash source, struct seen_inte
 	if (interval.first == DCM_BATCH_ONCE)
 		add_once(s, source);
 	else
-		merge(find_or_make_young(s, source), interval);
+		merge(find_or_make_young(s, source), interval, ++s->now);
 }
 
 void seen__add(struct seen *s, const struct dcm_batch_id *id)
@@ -205,16 +207,34 @@ void seen__add(struct seen *s, const struct dcm_batch_id *id)
 	seen__add_interval(s, id->source, (struct seen_interval){ id->sequence, id->sequence });
 }
 
-void seen__each_counting(const struct seen *s,
-			 void (*take)(void *ctx, const struct seen_source *source), void *ctx)
+static int by_use(const void *a, const void *b)
+{
+	const struct seen_source *x = *(const struct seen_source *const *)a;
+	const struct seen_source *y = *(const struct seen_source *const *)b;
+
+	return (x->used_at > y->used_at) - (x->used_at < y->used_at);
+}
+
+int seen__list_counting(const struct seen *s, seen_list *ret)
 {
 	const struct seen_counting *young = &s->counting[0], *old = &s->counting[1];
+	const size_t from = ret->n;
 
+	if (!vec__reserve(ret, old->sources.n + young->sources.n))
+		return -ENOMEM;
 	for (size_t i = 0; i < old->sources.n; i++)
 		if (find_in_both(s, old->sources.v[i].source) == &old->sources.v[i])
-			take(ctx, &old->sources.v[i]);
+			ret->v[ret->n++] = &old->sources.v[i];
 	for (size_t i = 0; i < young->sources.n; i++)
-		take(ctx, &young->sources.v[i]);
+		ret->v[ret->n++] = &young->sources.v[i];
+	if (ret->n > from)
+		qsort(ret->v + from, ret->n - from, sizeof(ret->v[0]), by_use);
+	return 0;
+}
+
+size_t seen__n_once(const struct seen *s)
+{
+	return s->once[0].sources.n + s->once[1].sources.n;
 }
 
 void seen__each_once(const struct seen *s, void (*take)(void *ctx, struct dcm_hash source), void *ctx)

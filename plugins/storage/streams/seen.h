@@ -27,10 +27,10 @@
 
 /*
  * SEEN_SOURCES: more hosts than one store takes profiles of; both tables take 5 MiB when all of
- * these send. SEEN_ONCE, 6 MiB then: what 360 programs push that send each 10 s and have no answer for
- * an hour.
+ * these send. SEEN_ONCE, 5 MiB then: what 180 programs push that send each 10 s and have no answer for
+ * an hour. The local store's manifest has all of it.
  */
-enum { SEEN_SOURCES = 8192, SEEN_INTERVALS = 16, SEEN_ONCE = 131072 };
+enum { SEEN_SOURCES = 8192, SEEN_INTERVALS = 16, SEEN_ONCE = 65536 };
 
 struct seen_interval {
 	uint64_t first, last; /* both seen */
@@ -38,6 +38,7 @@ struct seen_interval {
 
 struct seen_source {
 	struct dcm_hash source;
+	uint64_t used_at; /* of seen.now: larger the later it was heard of */
 	uint32_t n;
 	/* [n] ascending, neither touching nor overlapping */
 	struct seen_interval intervals[SEEN_INTERVALS];
@@ -55,6 +56,7 @@ struct seen_counting {
 
 /* Zeroed is empty. Of the two the younger is [0]. */
 struct seen {
+	uint64_t now;
 	uint64_t secret; /* senders choose the names: so nobody knows which of them meet in a table */
 	struct seen_once once[2];
 	struct seen_counting counting[2];
@@ -69,9 +71,12 @@ void seen__add(struct seen *s, const struct dcm_batch_id *id);
 /* All of [first, last] at once; counts as one to be added. */
 void seen__add_interval(struct seen *s, struct dcm_hash source, struct seen_interval interval);
 
-/* Each that counts, and each of the others, those that were heard of least lately first. */
-void seen__each_counting(const struct seen *s,
-			 void (*take)(void *ctx, const struct seen_source *source), void *ctx);
+typedef VEC(const struct seen_source *) seen_list;
+/* Appends each that counts, in the order in which they were heard of last; good until something is added. 0 or -ENOMEM. */
+int seen__list_counting(const struct seen *s, seen_list *ret);
+
+size_t seen__n_once(const struct seen *s);
+/* Each of the others, the oldest first. */
 void seen__each_once(const struct seen *s, void (*take)(void *ctx, struct dcm_hash source), void *ctx);
 
 #endif
