@@ -6,7 +6,7 @@
 //	                                                     calls from four goroutines, over one connection each, TLS where an authority
 //	                                                     is named; RATE: samples a second, 0: as many as are taken. Prints samples,
 //	                                                     calls, bytes, seconds, and the 50th and 99th percentile of a call in ms: with a
-//	                                                     rate from when it was due, so that one which waits for another counts its wait
+//	                                                     rate, of one that waits for another, from when it was due
 //	wired serve [CERT KEY]                               prints its address; reads messages, unpacks and parses each profile, and forgets it
 //	wired idle ADDRESS N [CA]                            so many connections that say nothing but HTTP/2's first words, over TLS where an
 //	                                                     authority is named; says "open" when they are, and ends with its input
@@ -139,17 +139,19 @@ func send(address, file string, bare bool, seconds float64, rate float64, config
 			defer c.Close()
 			for n := 0; ; n++ {
 				turn := n*workers + w
-				due := time.Now()
-				if rate > 0 {
-					due = began.Add(time.Duration(float64(turn*samples) / rate * float64(time.Second)))
-					time.Sleep(time.Until(due))
+				from := began.Add(time.Duration(float64(turn*samples) / rate * float64(time.Second)))
+				if wait := time.Until(from); rate == 0 || wait > 0 {
+					if rate > 0 {
+						time.Sleep(wait)
+					}
+					from = time.Now()
 				}
 				if !time.Now().Before(end) || turn >= len(all) {
 					return
 				}
 				message, answer := all[turn], []byte(nil)
 				must(c.Invoke(context.Background(), method, &message, &answer))
-				ms := float64(time.Since(due).Microseconds()) / 1000
+				ms := float64(time.Since(from).Microseconds()) / 1000
 				lock.Lock()
 				took = append(took, ms)
 				size += len(message)
