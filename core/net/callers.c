@@ -23,7 +23,11 @@ struct flow {
 	bool is_shut;	/* and the other side knows */
 };
 
-enum stage { SHAKES_HANDS, SAYS_HELLO, SPEAKS_HTTP2, IS_BRIDGED, IS_GONE };
+enum stage { SHAKES_HANDS, SAYS_HELLO, SPEAKS_HTTP2, IS_BRIDGED, IS_HEARD_OUT, IS_GONE };
+
+/* How long, and how much, what comes behind the last words is read. */
+#define HEARD_OUT_NS SECOND
+enum { HEARD_OUT_MAX = 1 << 20, HEARD_A_RUN = 16 };
 
 struct caller {
 	struct callers *all;
@@ -32,7 +36,8 @@ struct caller {
 	struct access_peer peer;
 	struct stream stream;
 	struct loop_source outer; /* the stream's socket */
-	int64_t deadline_ns;	  /* of the first two stages */
+	int64_t deadline_ns;	  /* of the first two stages, and of the last */
+	size_t heard_out;	  /* bytes of it */
 	struct http2 *http2;
 	struct loop_source inner; /* of a bridge: our end of the pair, fd */
 	struct flow in, out;
@@ -100,13 +105,62 @@ static void bury(struct callers *s)
  * HTTP/2
  */
 
+/*
+ * Where it is closed while something of the client's is unread, TCP sends a reset, which takes from him what he has not
+ * read yet: GOAWAY, with its reason (RFC 9112, 9.6, says it of HTTP/1). So that is read and forgotten, until he ends.
+ */
+static void hear_out(struct caller *c)
+{
+	uint8_t forgotten[4096];
+
+	for (int i = 0; i < HEARD_A_RUN; i++) {
+		ssize_t n = stream__read(&c->stream, forgotten, sizeof(forgotten));
+
+		if (n == -EAGAIN)
+			break;
+		c->heard_out += n > 0 ? (size_t)n : 0;
+		if (n <= 0 || c->heard_out > HEARD_OUT_MAX) {
+			part(c);
+			return;
+		}
+	}
+	if (loop__await(c->all->loop, &c->outer, EPOLLIN) < 0)
+		part(c);
+}
+
+static void heard_more(struct loop_source *s, uint32_t events)
+{
+	struct caller *c = of_outer(s);
+
+	(void)events;
+	if (c->stage == IS_HEARD_OUT)
+		hear_out(c);
+}
+
+static void end_http2(struct caller *c)
+{
+	http2__free(c->http2);
+	c->http2 = NULL;
+	c->stage = IS_HEARD_OUT;
+	c->deadline_ns = now_ns() + HEARD_OUT_NS;
+	c->outer.ready = heard_more;
+	stream__end_writing(&c->stream);
+	hear_out(c);
+}
+
 static void run_http2(struct caller *c)
 {
 	uint32_t events = 0;
+	int r;
 
 	if (c->stage != SPEAKS_HTTP2)
 		return;
-	if (http2__run(c->http2, &events) < 0 || loop__await(c->all->loop, &c->outer, events) < 0)
+	r = http2__run(c->http2, &events);
+	if (r == -ENOBUFS) /* it has taken more than its share */
+		part(c);
+	else if (r < 0)
+		end_http2(c);
+	else if (loop__await(c->all->loop, &c->outer, events) < 0)
 		part(c);
 }
 
@@ -420,7 +474,7 @@ static void look_after(struct caller *c, int64_t now)
 		else if (r > 0)
 			run_http2(c);
 	} else if (c->stage != IS_BRIDGED && now > c->deadline_ns) {
-		stats__counter_add(c->all->n_timeouts, 1);
+		stats__counter_add(c->all->n_timeouts, c->stage != IS_HEARD_OUT);
 		part(c);
 	}
 }

@@ -294,6 +294,28 @@ static void test_windows(void **state)
 	close(fd);
 }
 
+/* What a client says behind its GOAWAY takes from it neither the answer nor the end: no reset. */
+static void test_the_last_words_arrive(void **state)
+{
+	(void)state;
+	for (int i = 0; i < 50; i++) {
+		int fd = begin();
+		char rest[256];
+		ssize_t n;
+
+		ask(fd, 1, "GET", "/quick", true);
+		send_frame(fd, GOAWAY, 0, 0, "\0\0\0\0\0\0\0\xff", 8);
+		assert_answer(fd, 1, "quick");
+		/* It has ended, or is about to. */
+		for (int k = 0; k < 20; k++)
+			send_frame(fd, PING, 0, 0, "decima..", 8);
+		while ((n = recv(fd, rest, sizeof(rest), 0)) > 0)
+			;
+		assert_int_equal(n, 0);
+		close(fd);
+	}
+}
+
 /* Nobody waits for ever for a window: the stream ends, and the connection serves others. 3 s. */
 static void test_a_window_that_never_opens(void **state)
 {
@@ -857,6 +879,7 @@ int main(void)
 		cmocka_unit_test(test_many_at_once),
 		cmocka_unit_test(test_windows),
 		cmocka_unit_test(test_a_window_that_never_opens),
+		cmocka_unit_test(test_the_last_words_arrive),
 		cmocka_unit_test(test_bodies),
 		cmocka_unit_test(test_answer_before_the_end),
 		cmocka_unit_test(test_bodies_together),
