@@ -5,6 +5,8 @@
 # The agent has no storage: it says yes to a profile when that is in the spool of its output. Each profile has a stack of
 # its own, so that what is missing and what came twice can be told.
 #
+# takes at most 900 s
+#
 # runs beside others
 set -u
 . "$top_srcdir/tests/e2e/lib.sh"
@@ -59,6 +61,7 @@ agent_kill() {
 }
 agent_start
 
+series=demo
 # send N [BYTES]: profile number N, whose stack is that long; 0 when the agent said yes
 send() {
 	{
@@ -66,7 +69,7 @@ send() {
 		[ -n "${2:-}" ] && head -c "$2" /dev/urandom | od -An -tx1 -v | tr -d ' \n'
 		printf 's%s 1\n' "$1"
 	} | curl -s -f -o /dev/null --max-time 20 --unix-socket "$dir/sock" --data-binary @- \
-		"http://localhost/api/v1/ingest?name=demo&time=now"
+		"http://localhost/api/v1/ingest?name=$series&time=now"
 }
 # push FROM TO [BYTES]: those that the agent said yes to are noted
 push() {
@@ -74,7 +77,7 @@ push() {
 }
 # What the server has: a line for each stack, "NUMBER TIMES".
 stacks() {
-	"$decima" query stacks 'demo:samples:count:::delta' --from now-1h --to now+1m --url "unix:$dir/server.sock" 2>/dev/null |
+	"$decima" query stacks "$series:samples:count:::delta" --from now-1h --to now+1m --url "unix:$dir/server.sock" 2>/dev/null |
 		sed -n 's/.*s\([0-9]*\) \([0-9]*\)$/\1 \2/p' | sort -n
 }
 missing() { stacks | cut -d ' ' -f 1 | sort | comm -13 - "$dir/sorted"; }
@@ -105,8 +108,8 @@ below() {
 }
 first_seed=$seed
 round=0
-until_s=$(($(date +%s) + 150))
-while [ "$round" -lt 20 ] && [ "$(date +%s)" -lt "$until_s" ]; do
+until_s=$(($(date +%s) + 100))
+while [ "$round" -lt 15 ] && [ "$(date +%s)" -lt "$until_s" ]; do
 	round=$((round + 1))
 	push $n $((n + 9)) &
 	pusher=$!
@@ -148,15 +151,26 @@ daemon_stop
 : >"$dir/yes"
 server_stop
 agent_start
-push 2001 2180 12500
+# by_three FROM: 180 of them, by three senders
+by_three() {
+	pushers=
+	for at in 0 60 120; do
+		push $(($1 + at)) $(($1 + at + 59)) 12500 &
+		pushers="$pushers $!"
+	done
+	for pusher in $pushers; do wait "$pusher"; done
+}
+series=hour
+by_three 2001
 agent_kill
 agent_start
-push 2181 2360 12500
+by_three 2181
 at_least an_hour_waits 360 "$(metric spool_batches)"
 at_least an_hour_is_on_the_disk 6000000 "$(metric spool_bytes)"
 server_start "$address"
 all an_hour
 at_least an_hour_was_said_yes_to 360 "$(wc -l <"$dir/yes")"
+series=demo
 daemon_stop
 
 # ---- what is too much, or too old, is lost and counted ----
