@@ -17,6 +17,7 @@
 #include "core/base/error.h"
 #include "core/base/str.h"
 #include "core/debuginfo/sending.h"
+#include "fuzz/line.h"
 #include "plugins/output/delivery/delivery.h"
 #include "plugins/output/otlp/response.h"
 
@@ -37,18 +38,6 @@ static void expect_sentence(const char *text)
 	expect(text[0] && strlen(text) < 512);
 	for (const char *at = text; *at; at++)
 		expect((unsigned char)*at >= ' ' && *at != 0x7f);
-}
-
-/* Up to the line's end, which is cut off too. */
-static struct dcm_str take_line(struct dcm_str *rest)
-{
-	const char *end = rest->n ? memchr(rest->p, '\n', rest->n) : NULL;
-	struct dcm_str line = { rest->p, end ? (uint32_t)(end - rest->p) : rest->n };
-	uint32_t used = line.n + (end ? 1 : 0);
-
-	rest->p += used;
-	rest->n -= used;
-	return line;
 }
 
 /* ---- a request and its answer ---- */
@@ -88,14 +77,14 @@ static void try_delivery(struct dcm_str rest, bool grpc, enum delivery_rules rul
 		.size = sizeof(host), .mono_ns = mono_ns, .real_ns = real_ns, .http_start = start
 	};
 	struct dcm_http_header headers[HEADERS_MAX];
-	struct dcm_str status = take_line(&rest), line;
+	struct dcm_str status = line__take(&rest), line;
 	struct dcm_error err = DCM_ERROR_INIT;
 	struct delivery *d = delivery__new(&host, NULL);
 	struct buf body = { 0 };
 	uint32_t n = 0;
 
 	expect(d);
-	for (line = take_line(&rest); line.n && n < HEADERS_MAX; line = take_line(&rest)) {
+	for (line = line__take(&rest); line.n && n < HEADERS_MAX; line = line__take(&rest)) {
 		const char *colon = memchr(line.p, ':', line.n);
 		uint32_t at = colon ? (uint32_t)(colon - line.p) : line.n;
 

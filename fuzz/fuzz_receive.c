@@ -10,6 +10,7 @@
 
 #include "core/base/buf.h"
 #include "core/base/str.h"
+#include "fuzz/line.h"
 #include "plugins/input/receive/form.h"
 #include "plugins/input/receive/labels.h"
 
@@ -92,28 +93,16 @@ static void try_form(struct dcm_str type, const uint8_t *body, size_t n)
 	buf__fini(&again);
 }
 
-/* Up to the line's end, which is cut off too. */
-static struct dcm_str take_line(const uint8_t **data, size_t *n)
-{
-	const uint8_t *end = *n ? memchr(*data, '\n', *n) : NULL;
-	struct dcm_str line = { (const char *)*data, (uint32_t)(end ? (size_t)(end - *data) : *n) };
-	size_t used = line.n + (end ? 1 : 0);
-
-	*data += used;
-	*n -= used;
-	return line;
-}
-
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
-	struct dcm_str app, type;
+	struct dcm_str rest = { (const char *)data, (uint32_t)size }, app, type;
 
 	if (size == 0)
 		return 0;
-	app = take_line(&data, &size);
-	type = take_line(&data, &size);
+	app = line__take(&rest);
+	type = line__take(&rest);
 	try_app(app);
-	if (size)
-		try_form(type, data, size);
+	if (rest.n)
+		try_form(type, (const uint8_t *)rest.p, rest.n);
 	return 0;
 }

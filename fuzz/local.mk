@@ -58,7 +58,7 @@ fuzz_programs += fuzz/fuzz_s3_answer
 fuzz_fuzz_s3_answer_SOURCES = fuzz/fuzz_s3_answer.c plugins/output/s3/answer.c plugins/output/s3/answer.h $(FUZZ_MAIN)
 fuzz_fuzz_s3_answer_LDADD = $(BASE_LA) $(FUZZ_LDFLAGS)
 fuzz_programs += fuzz/fuzz_answers fuzz/fuzz_telemetry
-fuzz_fuzz_answers_SOURCES = fuzz/fuzz_answers.c plugins/output/otlp/response.c plugins/output/otlp/response.h $(FUZZ_MAIN)
+fuzz_fuzz_answers_SOURCES = fuzz/fuzz_answers.c fuzz/line.h plugins/output/otlp/response.c plugins/output/otlp/response.h $(FUZZ_MAIN)
 fuzz_fuzz_answers_LDADD = $(DELIVERY_LA) $(BATCH_LA) $(FUZZ_LDFLAGS) $(DEFLATE_LIBS)
 fuzz_fuzz_telemetry_SOURCES = fuzz/fuzz_telemetry.c plugins/input/receive/telemetry.c plugins/input/receive/telemetry.h $(FUZZ_MAIN)
 fuzz_fuzz_telemetry_LDADD = $(BASE_LA) $(FUZZ_LDFLAGS)
@@ -109,7 +109,7 @@ fuzz_fuzz_otlp_SOURCES = fuzz/fuzz_otlp.c $(FUZZ_MAIN) tests/unit/batch_judge.c 
 fuzz_fuzz_otlp_LDADD = $(CODEC_LA) $(FUZZ_LDFLAGS)
 
 fuzz_programs += fuzz/fuzz_receive
-fuzz_fuzz_receive_SOURCES = fuzz/fuzz_receive.c plugins/input/receive/form.c plugins/input/receive/form.h \
+fuzz_fuzz_receive_SOURCES = fuzz/fuzz_receive.c fuzz/line.h plugins/input/receive/form.c plugins/input/receive/form.h \
 	plugins/input/receive/labels.c plugins/input/receive/labels.h $(FUZZ_MAIN)
 fuzz_fuzz_receive_LDADD = $(BASE_LA) $(FUZZ_LDFLAGS)
 

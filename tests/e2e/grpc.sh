@@ -50,13 +50,7 @@ expect grpc.no_method 'grpc-status: 12' "$dir/head"
 # ---- decima.v1.Ingest: a message that is a batch, as docs/FORMATS.md has it, and no protobuf ----
 # ingest FILE: the status is in $dir/head
 ingest() {
-	n=$(wc -c <"$1")
-	{
-		printf '\0\0\0'
-		# shellcheck disable=SC2059 # made of digits
-		printf "\\$(printf %o $((n / 256)))\\$(printf %o $((n % 256)))"
-		cat "$1"
-	} >"$dir/call"
+	grpc_framed "$1" >"$dir/call"
 	curl -s --http2-prior-knowledge -D "$dir/head" -H 'Content-Type: application/grpc' -H 'TE: trailers' \
 		--data-binary "@$dir/call" "$base/decima.v1.Ingest/Write" >"$dir/answer"
 }

@@ -87,6 +87,14 @@ certificates_made() {
 	exit 1
 }
 
+# grpc_framed FILE: a message of less than 64 KiB as gRPC has it on the wire, not packed
+grpc_framed() {
+	framed=$(wc -c <"$1")
+	# shellcheck disable=SC2059 # made of digits
+	printf "\\000\\000\\000\\$(printf %o $((framed / 256)))\\$(printf %o $((framed % 256)))"
+	cat "$1"
+}
+
 # expect NAME WANT FILE: the file has a line with that text (fixed string).
 expect() {
 	if grep -qF -e "$2" "$3"; then ok "$1"; else not_ok "$1" "no \"$2\" in: $(head -c 300 "$3" | tr '\n' '|')"; fi

@@ -120,20 +120,12 @@ type=application/x-protobuf
 
 # ---- gRPC: the message in a frame of its own, over HTTP/2 ----
 start
-# framed VERSION
-framed() {
-	printf '\000\000\000'
-	n=$(wc -c <"$data/$1.pb")
-	# shellcheck disable=SC2059 # made of digits
-	printf "\\$(printf %o $((n / 256)))\\$(printf %o $((n % 256)))"
-	cat "$data/$1.pb"
-}
 # push_framed NAME VERSION [CURL-ARGUMENT]..: the trailers are in $dir/trailers
 push_framed() {
-	pushed=$1 framed=$2
+	pushed=$1 pushed_as=$2
 	shift 2
 	type=application/grpc
-	framed "$framed" | push "$pushed" 200 /opentelemetry.proto.collector.profiles.v1development.ProfilesService/Export --http2-prior-knowledge \
+	grpc_framed "$data/$pushed_as.pb" | push "$pushed" 200 /opentelemetry.proto.collector.profiles.v1development.ProfilesService/Export --http2-prior-knowledge \
 		-H 'TE: trailers' -D "$dir/trailers" "$@"
 	type=application/x-protobuf
 }

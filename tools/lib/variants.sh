@@ -98,12 +98,10 @@ variant_make() {
 # In the build folder: builds the tests, each that can be, and runs them. A test that does not link is a failed case.
 variant_check() {
 	tests=
-	case $name in
-	tsan) tests=$(threaded_tests) ;;
-	noebpf) tests=$(differing_tests) ;;
-	esac
+	[ "$name" != tsan ] || tests=$(threaded_tests)
 	logged "$log" cached make -k -j"$jobs" check TESTS= ${tests:+"check_PROGRAMS=$(programs_beside "$tests")"} ||
 		echo "not ok build of the tests: $(grep -E 'error:|No rule|undefined reference' "$log" | tail -n 1); see $log" >>"$lines"
+	[ "$name" != noebpf ] || tests=$(differing_tests)
 	# check_PROGRAMS= : one that does not build must not keep the others from running. One more of them than there are
 	# CPUs: some mostly wait.
 	# shellcheck disable=SC2046 # the settings are words
@@ -133,14 +131,13 @@ thoroughness() {
 # stripped PROGRAM: what runs of it, without names, lines and the number that is made of these
 stripped() { objcopy --strip-all --remove-section=.note.gnu.build-id "$1" "$2"; }
 
-# In a build folder: the scripts, and the programs that are not the gcc build's, byte for byte, and so have not run yet. Where that
+# In a build folder that has its tests: the scripts, and the programs that are not the gcc build's, byte for byte, and so have not run yet. Where that
 # build's tests have not run this time, all.
 differing_tests() {
 	if [ ! -d "$top/build/gcc/tests/results" ]; then
 		make -s print-tests
 		return
 	fi
-	cached make -k -j"$jobs" check TESTS= >/dev/null 2>&1
 	pair=$(mktemp -d)
 	for test in $(make -s print-tests); do
 		{ stripped "$top/build/gcc/$test" "$pair/a" && stripped "$test" "$pair/b" && cmp -s "$pair/a" "$pair/b"; } 2>/dev/null || echo "$test"

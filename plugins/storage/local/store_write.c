@@ -205,7 +205,7 @@ static int plan(struct store *s, struct writing *w, era_source_fn era, struct dc
 		.window = w->window,
 		.max_series = w->max_series,
 	};
-	int r = 0;
+	int r = seen__reserve(&s->seen, w->fresh.n);
 
 	for (size_t i = 0; r == 0 && i < w->fresh.n; i++) {
 		source.era_max_bytes = store__era_max_bytes(s);
@@ -341,8 +341,6 @@ static int put_into_heads(struct store *s, struct writing *w, struct dcm_error *
 	w->max_series = s->options.max_series;
 	if (heads__bytes(&s->active) + heads__bytes(&s->sealing) >= 2 * s->options.head_max_bytes)
 		r = error__set(err, -EAGAIN, "what was written before waits for the disk");
-	if (r == 0)
-		r = seen__reserve(&s->seen, w->fresh.n);
 	if (r == 0)
 		r = plan(s, w, era_for_writing, err);
 	if (r == 0)
@@ -538,8 +536,6 @@ static int replay_batches(struct store *s, const struct frame *f, struct writing
 		tell_unreadable(s, f->lsn, err.text);
 		return 0;
 	}
-	if (r == 0)
-		r = seen__reserve(&s->seen, w->fresh.n);
 	if (r == 0)
 		r = plan(s, w, era_for_replay, &err);
 	if (r == 0)

@@ -24,95 +24,80 @@ static uint64_t place_of(const struct seen *s, struct dcm_hash source)
 	return hash__bytes(&source, sizeof(source), s->secret);
 }
 
-/* ---- sources of one batch ---- */
+/* ---- tables of either kind: the younger and the older one of a pair; each entry begins with its name ---- */
 
-static bool is_in(const struct seen_once *t, struct dcm_hash source, uint64_t place)
+static void *find(const struct hindex *index, const void *entries, size_t size,
+		  struct dcm_hash source, uint64_t place)
 {
-	uint32_t row, at = hindex__first(&t->index, place, &row);
+	const char *v = entries;
+	uint32_t row, at = hindex__first(index, place, &row);
 
-	while (row != HINDEX_NONE && !same(t->sources.v[row], source))
-		at = hindex__next(&t->index, place, at, &row);
-	return row != HINDEX_NONE;
+	while (row != HINDEX_NONE &&
+	       !same(*(const struct dcm_hash *)(const void *)(v + row * size), source))
+		at = hindex__next(index, place, at, &row);
+	return row != HINDEX_NONE ? (void *)(v + row * size) : NULL;
 }
+
+/* The entry of that name, or NULL. */
+#define FIND(table, source, place)                                                                 \
+	find(&(table)->index, (table)->sources.v, sizeof(*(table)->sources.v), source, place)
+
+/* True when so many more fit in. */
+#define MAKE_ROOM(table, more)                                                                     \
+	(vec__reserve(&(table)->sources, more) &&                                                  \
+	 !hindex__reserve(&(table)->index, (uint32_t)((table)->sources.n + (more))))
+
+/* Into the younger one, where there is room; when it has max, the older one is emptied and takes its place. */
+#define ADD(pair, max, entry, place)                                                               \
+	do {                                                                                       \
+		if ((pair)[0].sources.n == (max)) {                                                \
+			const __typeof__((pair)[0]) full = (pair)[0];                              \
+			(pair)[0] = (pair)[1];                                                     \
+			(pair)[1] = full;                                                          \
+			(pair)[0].sources.n = 0;                                                   \
+			hindex__clear(&(pair)[0].index);                                           \
+		}                                                                                  \
+		(void)hindex__insert(&(pair)[0].index, place, (uint32_t)(pair)[0].sources.n);      \
+		(pair)[0].sources.v[(pair)[0].sources.n++] = (entry);                              \
+	} while (0)
+
+/* ---- sources of one batch ---- */
 
 static bool has_once(const struct seen *s, struct dcm_hash source)
 {
 	const uint64_t place = place_of(s, source);
 
-	return is_in(&s->once[0], source, place) || is_in(&s->once[1], source, place);
+	return FIND(&s->once[0], source, place) || FIND(&s->once[1], source, place);
 }
 
 static void add_once(struct seen *s, struct dcm_hash source)
 {
-	struct seen_once *young = &s->once[0];
-
-	if (has_once(s, source))
-		return;
-	if (young->sources.n == SEEN_ONCE) {
-		const struct seen_once full = *young;
-
-		*young = s->once[1];
-		s->once[1] = full;
-		young->sources.n = 0;
-		hindex__clear(&young->index);
-	}
-	(void)hindex__insert(&young->index, place_of(s, source), (uint32_t)young->sources.n); /* reserved */
-	young->sources.v[young->sources.n++] = source;
-}
-
-static bool once_reserve(struct seen_once *t, size_t n)
-{
-	return vec__reserve(&t->sources, n) &&
-	       !hindex__reserve(&t->index, (uint32_t)(t->sources.n + n));
+	if (!has_once(s, source))
+		ADD(s->once, SEEN_ONCE, source, place_of(s, source));
 }
 
 /* ---- sources that count ---- */
 
-static struct seen_source *find(const struct seen_counting *t, struct dcm_hash source, uint64_t place)
-{
-	uint32_t row, at = hindex__first(&t->index, place, &row);
-
-	while (row != HINDEX_NONE && !same(t->sources.v[row].source, source))
-		at = hindex__next(&t->index, place, at, &row);
-	return row != HINDEX_NONE ? &t->sources.v[row] : NULL;
-}
-
 static const struct seen_source *find_in_both(const struct seen *s, struct dcm_hash source)
 {
 	const uint64_t place = place_of(s, source);
-	const struct seen_source *young = find(&s->counting[0], source, place);
+	const struct seen_source *young = FIND(&s->counting[0], source, place);
 
-	return young ? young : find(&s->counting[1], source, place);
+	return young ? young : FIND(&s->counting[1], source, place);
 }
 
 static struct seen_source *find_or_make_young(struct seen *s, struct dcm_hash source)
 {
 	const uint64_t place = place_of(s, source);
-	struct seen_counting *young = &s->counting[0];
-	struct seen_source *found = find(young, source, place), made = { .source = source };
+	struct seen_source *found = FIND(&s->counting[0], source, place), made = { .source = source };
 
 	if (found)
 		return found;
-	found = find(&s->counting[1], source, place);
+	found = FIND(&s->counting[1], source, place);
 	if (found)
 		made = *found;
-	if (young->sources.n == SEEN_SOURCES) {
-		const struct seen_counting full = *young;
-
-		*young = s->counting[1];
-		s->counting[1] = full;
-		young->sources.n = 0;
-		hindex__clear(&young->index);
-	}
-	(void)hindex__insert(&young->index, place, (uint32_t)young->sources.n); /* reserved */
-	young->sources.v[young->sources.n] = made;
-	return &young->sources.v[young->sources.n++];
-}
-
-static bool counting_reserve(struct seen_counting *t, size_t n)
-{
-	return vec__reserve(&t->sources, n) &&
-	       !hindex__reserve(&t->index, (uint32_t)(t->sources.n + n));
+	ADD(s->counting, SEEN_SOURCES, made, place);
+	return &s->counting[0].sources.v[s->counting[0].sources.n - 1];
 }
 
 /* True when b begins inside a, or right behind it. a.first <= b.first. */
@@ -184,11 +169,11 @@ int seen__reserve(struct seen *s, size_t n)
 	size_t counting = to_young(s->counting[0].sources.n, n, SEEN_SOURCES);
 	bool ok = s->secret || getrandom(&s->secret, sizeof(s->secret), 0) == sizeof(s->secret);
 
-	ok = ok && once_reserve(&s->once[0], once) && counting_reserve(&s->counting[0], counting);
+	ok = ok && MAKE_ROOM(&s->once[0], once) && MAKE_ROOM(&s->counting[0], counting);
 	if (ok && n > once)
-		ok = once_reserve(&s->once[1], SEEN_ONCE - s->once[1].sources.n);
+		ok = MAKE_ROOM(&s->once[1], SEEN_ONCE - s->once[1].sources.n);
 	if (ok && n > counting)
-		ok = counting_reserve(&s->counting[1], SEEN_SOURCES - s->counting[1].sources.n);
+		ok = MAKE_ROOM(&s->counting[1], SEEN_SOURCES - s->counting[1].sources.n);
 	return ok ? 0 : -ENOMEM;
 }
 

@@ -37,8 +37,8 @@ struct seen_interval {
 };
 
 struct seen_source {
-	struct dcm_hash source;
-	uint64_t used_at; /* of seen.now: larger the later it was heard of */
+	struct dcm_hash source; /* first, as seen.c finds it there */
+	uint64_t used_at;	/* of seen.now: larger the later it was heard of */
 	uint32_t n;
 	/* [n] ascending, neither touching nor overlapping */
 	struct seen_interval intervals[SEEN_INTERVALS];
