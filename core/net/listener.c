@@ -200,9 +200,10 @@ static void *serve(void *ctx)
 	       (callers__are_busy(&l->callers) && now_ns() < end_ns)) {
 		if (phase == SHALL_CLOSE)
 			close_sockets(l);
+		/* Here, after wait_ms was found: when it is for ever, what libmicrohttpd closed meanwhile counts. */
+		stats__gauge_set(l->n_conns, callers__n(&l->callers));
 		loop__turn(&l->loop, wait_ms);
 		callers__after_turn(&l->callers);
-		stats__gauge_set(l->n_conns, callers__n(&l->callers));
 		wait_ms = TICK_MS;
 		if (now_ns() < next_tick)
 			continue;
