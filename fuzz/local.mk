@@ -96,7 +96,9 @@ fuzz_programs += fuzz/fuzz_talk
 fuzz_fuzz_talk_SOURCES = fuzz/fuzz_talk.c core/api/reflection.c $(FUZZ_MAIN)
 fuzz_fuzz_talk_LDADD = $(CODEC_LA) $(NET_LA) $(FUZZ_LDFLAGS)
 
-fuzz_programs += fuzz/fuzz_upload_stream
+fuzz_programs += fuzz/fuzz_upload_ask fuzz/fuzz_upload_stream
+fuzz_fuzz_upload_ask_SOURCES = fuzz/fuzz_upload_ask.c core/api/upload_ask.c core/api/upload_ask.h $(FUZZ_MAIN)
+fuzz_fuzz_upload_ask_LDADD = $(CODEC_LA) $(FUZZ_LDFLAGS)
 fuzz_fuzz_upload_stream_SOURCES = fuzz/fuzz_upload_stream.c core/api/upload_stream.c core/api/upload_stream.h $(FUZZ_MAIN)
 fuzz_fuzz_upload_stream_LDADD = $(CODEC_LA) $(NET_LA) $(DEFLATE_LA) $(FUZZ_LDFLAGS)
 

@@ -16,6 +16,7 @@
 #include <string.h>
 
 #include "core/api/internal.h"
+#include "core/api/upload_ask.h"
 #include "core/api/upload_stream.h"
 #include "core/base/error.h"
 #include "core/base/protobuf.h"
@@ -24,74 +25,6 @@
 enum { TYPE_DEBUGINFO, TYPE_EXECUTABLE };
 enum { ID_UNKNOWN, ID_GNU }; /* kinds of build ids */
 enum { BY_GRPC = 1 };	     /* UploadInstructions.UploadStrategy */
-
-/* The fields of all requests, by one name. */
-struct ask {
-	struct dcm_str build_id, hash, upload_id;
-	int64_t bytes;
-	bool force;
-	uint64_t type, id_type;
-};
-
-enum field { NO_FIELD, BUILD_ID, HASH, UPLOAD_ID, BYTES, FORCE, TYPE, ID_TYPE };
-
-/* What a request's field number n stands for, at n - 1. */
-enum { FIELDS = 6 };
-static const enum field should_fields[FIELDS] = { BUILD_ID, HASH, FORCE, TYPE, ID_TYPE };
-static const enum field initiate_fields[FIELDS] = { BUILD_ID, BYTES, HASH, FORCE, TYPE, ID_TYPE };
-static const enum field mark_fields[FIELDS] = { BUILD_ID, UPLOAD_ID, TYPE };
-
-static void take_text(enum field what, const struct pb_field *f, struct ask *q)
-{
-	struct dcm_str text = { (const char *)f->p, (uint32_t)f->n };
-
-	if (what == BUILD_ID)
-		q->build_id = text;
-	else if (what == HASH)
-		q->hash = text;
-	else if (what == UPLOAD_ID)
-		q->upload_id = text;
-}
-
-static void take_number(enum field what, uint64_t n, struct ask *q)
-{
-	if (what == BYTES)
-		q->bytes = (int64_t)n;
-	else if (what == FORCE)
-		q->force = n;
-	else if (what == TYPE)
-		q->type = n;
-	else if (what == ID_TYPE)
-		q->id_type = n;
-}
-
-static bool read_ask(struct dcm_str body, const enum field fields[FIELDS], struct ask *ret)
-{
-	struct pb_reader r = pb__reader((const uint8_t *)body.p, body.n);
-	struct pb_field f;
-
-	*ret = (struct ask){ .build_id = STR(""), .hash = STR(""), .upload_id = STR("") };
-	while (pb__next(&r, &f)) {
-		enum field what = f.number <= FIELDS ? fields[f.number - 1] : NO_FIELD;
-
-		if (f.type == PB_BYTES)
-			take_text(what, &f, ret);
-		else if (f.type == PB_VARINT)
-			take_number(what, f.value, ret);
-	}
-	return !r.fault;
-}
-
-/* Of the file's note: what the symbol store goes by. */
-static bool is_build_id(struct dcm_str id)
-{
-	if (id.n < 4 || id.n % 2 != 0 || id.n >= ELF_BUILD_ID_TEXT)
-		return false;
-	for (uint32_t i = 0; i < id.n; i++)
-		if (!memchr("0123456789abcdef", id.p[i], 16))
-			return false;
-	return true;
-}
 
 /* ------------------------------------------------------------------------------------------------
  * Is it wanted
@@ -110,7 +43,7 @@ static struct judgement judged(enum verdict verdict, const char *why)
 }
 
 /* Whatever is kept, and whatever is under way. */
-static struct judgement judge_kind(const struct ask *q)
+static struct judgement judge_kind(const struct upload_ask *q)
 {
 	if (q->type > TYPE_EXECUTABLE)
 		return judged(NOT_WANTED,
@@ -119,12 +52,12 @@ static struct judgement judge_kind(const struct ask *q)
 	if (q->id_type > ID_GNU)
 		return judged(NOT_WANTED, "Only files that have a GNU build id are kept here, by "
 					  "that one; link with -Wl,--build-id.");
-	if (!is_build_id(q->build_id))
+	if (!upload_ask__is_build_id(q->build_id))
 		return judged(MALFORMED, "build_id: it should be 2 to 64 bytes in lower-case hex");
 	return judged(WANTED, "");
 }
 
-static struct judgement judge_kept(const struct ask *q, int kept, bool is_same)
+static struct judgement judge_kept(const struct upload_ask *q, int kept, bool is_same)
 {
 	if (q->force)
 		return judged(WANTED, "Debuginfo already exists and is not marked as invalid, "
@@ -141,7 +74,7 @@ static struct judgement judge_kept(const struct ask *q, int kept, bool is_same)
 			      "therefore one that tells more is accepted.");
 }
 
-static struct judgement judge_refused(const struct ask *q, bool is_same)
+static struct judgement judge_refused(const struct upload_ask *q, bool is_same)
 {
 	if (q->hash.n == 0)
 		return judged(WANTED,
@@ -156,7 +89,7 @@ static struct judgement judge_refused(const struct ask *q, bool is_same)
 			      "upload will be accepted.");
 }
 
-static struct judgement judge_under_way(const struct ask *q)
+static struct judgement judge_under_way(const struct upload_ask *q)
 {
 	if (q->force)
 		return judged(WANTED, "A previous upload is in-progress, but accepting restart "
@@ -165,7 +98,7 @@ static struct judgement judge_under_way(const struct ask *q)
 				  "stale uploads can be retried).");
 }
 
-static struct judgement judge_state(enum uploads_state state, const struct ask *q, bool is_same)
+static struct judgement judge_state(enum uploads_state state, const struct upload_ask *q, bool is_same)
 {
 	switch (state) {
 	case UPLOADS_UNDER_WAY:
@@ -184,7 +117,7 @@ static struct judgement judge_state(enum uploads_state state, const struct ask *
 	}
 }
 
-static struct judgement judge(struct api *a, const struct ask *q)
+static struct judgement judge(struct api *a, const struct upload_ask *q)
 {
 	struct judgement j = judge_kind(q);
 	char build_id[ELF_BUILD_ID_TEXT];
@@ -215,15 +148,10 @@ static void answer(struct http_response *resp)
 	snprintf(resp->content_type, sizeof(resp->content_type), "application/proto");
 }
 
-static void put_text(struct buf *out, uint32_t number, struct dcm_str text)
+static bool read_or_refuse(const struct http_request *req, enum upload_message message,
+			   const char *name, struct upload_ask *ret, struct http_response *resp)
 {
-	pb__put_bytes(out, number, text.p, text.n);
-}
-
-static bool read_or_refuse(const struct http_request *req, const enum field fields[FIELDS],
-			   const char *name, struct ask *ret, struct http_response *resp)
-{
-	if (read_ask(req->body, fields, ret))
+	if (upload_ask__read(req->body, message, ret))
 		return true;
 	http_response__problem(resp, 400, "the message is no %s", name);
 	return false;
@@ -232,9 +160,9 @@ static bool read_or_refuse(const struct http_request *req, const enum field fiel
 void api__should_initiate(void *ctx, const struct http_request *req, struct http_response *resp)
 {
 	struct judgement j;
-	struct ask q;
+	struct upload_ask q;
 
-	if (!read_or_refuse(req, should_fields, "ShouldInitiateUploadRequest", &q, resp))
+	if (!read_or_refuse(req, UPLOAD_SHOULD_INITIATE, "ShouldInitiateUploadRequest", &q, resp))
 		return;
 	j = judge(ctx, &q);
 	if (j.verdict == MALFORMED) {
@@ -243,10 +171,10 @@ void api__should_initiate(void *ctx, const struct http_request *req, struct http
 	}
 	answer(resp);
 	pb__put_varint(&resp->body, 1, j.verdict == WANTED);
-	put_text(&resp->body, 2, str__of(j.why));
+	pb__put_str(&resp->body, 2, str__of(j.why));
 }
 
-static bool check_claim(const struct api *a, const struct ask *q, struct http_response *resp)
+static bool check_claim(const struct api *a, const struct upload_ask *q, struct http_response *resp)
 {
 	if (q->hash.n == 0)
 		http_response__problem(
@@ -262,12 +190,12 @@ static bool check_claim(const struct api *a, const struct ask *q, struct http_re
 	return false;
 }
 
-static void put_instructions(const struct ask *q, const char *id, struct buf *out)
+static void put_instructions(const struct upload_ask *q, const char *id, struct buf *out)
 {
 	struct buf b = { 0 };
 
-	put_text(&b, 1, q->build_id);
-	put_text(&b, 2, str__of(id));
+	pb__put_str(&b, 1, q->build_id);
+	pb__put_str(&b, 2, str__of(id));
 	pb__put_varint(&b, 3, BY_GRPC);
 	pb__put_varint(&b, 5, q->type);
 	pb__put_bytes(out, 1, b.data, b.n);
@@ -281,10 +209,10 @@ void api__initiate_upload(void *ctx, const struct http_request *req, struct http
 	struct api *a = ctx;
 	char id[UPLOADS_ID];
 	struct judgement j;
-	struct ask q;
+	struct upload_ask q;
 	int r;
 
-	if (!read_or_refuse(req, initiate_fields, "InitiateUploadRequest", &q, resp))
+	if (!read_or_refuse(req, UPLOAD_INITIATE, "InitiateUploadRequest", &q, resp))
 		return;
 	j = judge(a, &q);
 	if (j.verdict != WANTED) {
@@ -361,7 +289,7 @@ static void store(struct api *a, const struct http_request *req, const struct up
 	if (outcome != UPLOADS_TAKEN)
 		return;
 	answer(resp);
-	put_text(&resp->body, 1, s->build_id);
+	pb__put_str(&resp->body, 1, s->build_id);
 	pb__put_varint(&resp->body, 2, s->bytes);
 }
 
@@ -403,10 +331,10 @@ void api__upload_stream(void *ctx, const struct http_request *req, struct http_r
 void api__mark_finished(void *ctx, const struct http_request *req, struct http_response *resp)
 {
 	struct api *a = ctx;
-	struct ask q;
+	struct upload_ask q;
 	int r;
 
-	if (!read_or_refuse(req, mark_fields, "MarkUploadFinishedRequest", &q, resp))
+	if (!read_or_refuse(req, UPLOAD_MARK_FINISHED, "MarkUploadFinishedRequest", &q, resp))
 		return;
 	r = uploads__finish(a->uploads, &(struct uploads_key){ q.build_id, q.type }, q.upload_id);
 	if (r == -ENOENT)

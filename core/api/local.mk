@@ -19,7 +19,7 @@ core_api_libapi_la_SOURCES = \
 	core/api/targets.c \
 	core/api/store.c \
 	core/api/trees.c \
-	core/api/upload_stream.c core/api/upload_stream.h \
+	core/api/upload_ask.c core/api/upload_ask.h core/api/upload_stream.c core/api/upload_stream.h \
 	core/api/uploads.c core/api/uploads.h
 core_api_libapi_la_CFLAGS = $(AM_CFLAGS) $(JANSSON_CFLAGS)
 

@@ -121,11 +121,6 @@ static struct dcm_str find_file(const struct http_routes *routes, struct dcm_str
 	return (struct dcm_str){ NULL, 0 };
 }
 
-static void put_text(struct buf *to, uint32_t number, struct dcm_str text)
-{
-	pb__put_bytes(to, number, text.p, text.n);
-}
-
 static void put_error(struct buf *to, uint32_t code, struct dcm_str what, const char *why)
 {
 	struct buf message = { 0 }, text = { 0 };
@@ -133,8 +128,8 @@ static void put_error(struct buf *to, uint32_t code, struct dcm_str what, const 
 	buf__str(&text, what);
 	buf__text(&text, why);
 	pb__put_varint(&message, 1, code);
-	put_text(&message, 2, buf__view(&text));
-	put_text(to, ERROR_RESPONSE, buf__view(&message));
+	pb__put_str(&message, 2, buf__view(&text));
+	pb__put_str(to, ERROR_RESPONSE, buf__view(&message));
 	to->error = to->error ? to->error : message.error ? message.error : text.error;
 	buf__fini(&message);
 	buf__fini(&text);
@@ -148,8 +143,8 @@ static void put_file(struct buf *to, struct dcm_str file, struct dcm_str what)
 		put_error(to, NOT_FOUND, what, " is nothing that is known here");
 		return;
 	}
-	put_text(&message, 1, file);
-	put_text(to, FILE_RESPONSE, buf__view(&message));
+	pb__put_str(&message, 1, file);
+	pb__put_str(to, FILE_RESPONSE, buf__view(&message));
 	to->error = to->error ? to->error : message.error;
 	buf__fini(&message);
 }
@@ -185,12 +180,12 @@ static void put_services(struct buf *to, const struct http_routes *routes)
 
 		if (!row || row->descriptors.n == 0 || is_listed(routes, i, service_of(row)))
 			continue;
-		put_text(&one, 1, service_of(row));
-		put_text(&list, 1, buf__view(&one));
+		pb__put_str(&one, 1, service_of(row));
+		pb__put_str(&list, 1, buf__view(&one));
 		list.error = list.error ? list.error : one.error;
 		buf__fini(&one);
 	}
-	put_text(to, LIST_RESPONSE, buf__view(&list));
+	pb__put_str(to, LIST_RESPONSE, buf__view(&list));
 	to->error = to->error ? to->error : list.error;
 	buf__fini(&list);
 }
@@ -226,8 +221,8 @@ void api__reflection(void *ctx, const struct http_request *req, struct http_resp
 	}
 	snprintf(resp->content_type, sizeof(resp->content_type), "application/proto");
 	if (host.n > 0)
-		put_text(&resp->body, 1, host);
-	put_text(&resp->body, 2, req->body);
+		pb__put_str(&resp->body, 1, host);
+	pb__put_str(&resp->body, 2, req->body);
 	what = question.number ? pb__str(&question) : STR("");
 	if (question.number == BY_FILENAME)
 		put_file(&resp->body, find_file(routes, what, has_name), what);

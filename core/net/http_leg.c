@@ -14,6 +14,7 @@
 #include <netinet/in.h>
 #include <netinet/tcp.h>
 #include <nettle/sha2.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <strings.h>
@@ -285,6 +286,24 @@ static int add_hash(struct call *c)
 	return http_setup__add_header(&c->lists.headers, "X-Amz-Content-Sha256", text);
 }
 
+/*
+ * TE: without it, proxies on the way may drop the trailers. grpc-timeout: who knows how long this side waits answers within
+ * that time, with a reason (https://github.com/grpc/grpc/blob/master/doc/PROTOCOL-HTTP2.md: at most eight digits).
+ */
+static int add_grpc_headers(struct call *c)
+{
+	int64_t left_ms = c->ask.timeout_ns > 0 ? (c->begun_ns + c->ask.timeout_ns - pool__now()) / MS
+						: 0;
+	char text[16];
+
+	if (http_setup__add_header(&c->lists.headers, "TE", "trailers") < 0)
+		return -ENOMEM;
+	if (left_ms <= 0)
+		return 0;
+	snprintf(text, sizeof(text), "%" PRId64 "m", left_ms < 99999999 ? left_ms : 99999999);
+	return http_setup__add_header(&c->lists.headers, "grpc-timeout", text);
+}
+
 /* The call's own headers. curl's Expect: would cost a turn to the server and back. */
 static int add_headers(struct call *c)
 {
@@ -309,19 +328,15 @@ static int add_headers(struct call *c)
 	all = curl_slist_append(c->lists.headers, "Expect:");
 	if (all)
 		c->lists.headers = all;
-	/* Without it, proxies on the way may drop the trailers. */
-	if (all && c->ask.grpc) {
-		all = curl_slist_append(all, "TE: trailers");
-		if (all)
-			c->lists.headers = all;
-	}
 	/* curl would say that it is a form. */
 	if (all && !c->has_type) {
 		all = curl_slist_append(all, "Content-Type:");
 		if (all)
 			c->lists.headers = all;
 	}
-	return all ? 0 : -ENOMEM;
+	if (!all)
+		return -ENOMEM;
+	return c->ask.grpc ? add_grpc_headers(c) : 0;
 }
 
 /* 0: there is one in the headers, or none is needed; 1: it has to be fetched. */

@@ -297,6 +297,8 @@ if [ "$(id -u)" = 0 ] && mount -t tmpfs -o size=160m decima "$dir/small" 2>/dev/
 	if wait_for 60 fills; then ok spool.full_server_refuses; else not_ok spool.full_server_refuses "$(server_metric storage_refusing local)"; fi
 	push 704 720
 	if wait_for 20 is_degraded; then ok spool.full_server_is_told; else not_ok spool.full_server_is_told "$(get /api/v1/pipeline | head -c 500)"; fi
+	is_told_in_time() { get /api/v1/pipeline | grep -qF 'it is on its way, and was not stored in time'; }
+	if wait_for 20 is_told_in_time; then ok spool.full_server_answers_in_time; else not_ok spool.full_server_answers_in_time "$(get /api/v1/pipeline | head -c 500)"; fi
 	curl -s --unix-socket "$dir/server.sock" http://localhost/api/v1/pipeline >"$dir/out"
 	expect spool.full_server_says_why 'No space left on device; make room' "$dir/out"
 	at_least full_server_waits 17 "$(metric spool_batches)"

@@ -239,9 +239,12 @@ static const struct dcm_host host = {
 	.batch_unref = play_unref,
 };
 
-static struct desk_verdict push(struct play how, int32_t answer, struct dcm_budget *budget)
+static struct desk_verdict push_within(int64_t answer_within_ns, struct play how, int32_t answer,
+				       struct dcm_budget *budget)
 {
-	const struct receive_options options = { .answer = answer, .max_unpacked_bytes = 1000 };
+	const struct receive_options options = { .answer = answer,
+						 .answer_within_ns = answer_within_ns,
+						 .max_unpacked_bytes = 1000 };
 	struct dcm_decode decode = { .format = "pprof" };
 	struct desk_verdict v;
 	struct desk d;
@@ -253,6 +256,11 @@ static struct desk_verdict push(struct play how, int32_t answer, struct dcm_budg
 	if (play.has_teller)
 		pthread_join(play.teller, NULL);
 	return v;
+}
+
+static struct desk_verdict push(struct play how, int32_t answer, struct dcm_budget *budget)
+{
+	return push_within(INT64_C(600000000000), how, answer, budget);
 }
 
 static void test_verdicts(void **state)
@@ -296,11 +304,19 @@ static void test_verdicts(void **state)
 static void test_answers_that_come_late(void **state)
 {
 	(void)state;
-	struct dcm_budget budget = { .deadline_mono_ns = play_mono(NULL) + 20000000 };
+	struct dcm_budget budget = { .deadline_mono_ns = play_mono(NULL) + INT64_C(1000000000) };
 	struct desk_verdict v = push((struct play){ .told = LATE }, RECEIVE_WHEN_STORED, &budget);
 
 	assert_int_equal(v.status, 504);
+	/* It hears so before that, or it would not hear it. */
+	assert_true(play_mono(NULL) < budget.deadline_mono_ns);
 	play.done(play.done_ctx, 0);
+
+	budget = (struct dcm_budget){ .deadline_mono_ns = play_mono(NULL) + INT64_C(600000000000) };
+	v = push_within(20000000, (struct play){ .told = LATE }, RECEIVE_WHEN_STORED, &budget);
+	assert_int_equal(v.status, 504);
+	assert_non_null(strstr(v.error.text, "answer_within"));
+	play.done(play.done_ctx, -EIO);
 
 	budget = (struct dcm_budget){ .deadline_mono_ns = 0 };
 	atomic_store(&budget.cancelled, 1);

@@ -137,9 +137,20 @@ static void stored(void *ctx, int status)
 		waiter_free(w);
 }
 
-/* What stored() was told; -ETIMEDOUT: nothing within the budget. */
-static int wait_for(const struct dcm_host *host, struct waiter *w, const struct dcm_budget *budget)
+/* Who asks may know the same deadline, and shall have the answer by then. */
+static int64_t answer_by(const struct desk *d, const struct dcm_budget *budget)
 {
+	int64_t now = d->host->mono_ns(d->host), own = now + d->options->answer_within_ns;
+	int64_t given = budget->deadline_mono_ns ? now + (budget->deadline_mono_ns - now) / 5 * 4 : own;
+
+	return given < own ? given : own;
+}
+
+/* What stored() was told; -ETIMEDOUT: nothing by then. */
+static int wait_for(const struct desk *d, struct waiter *w, const struct dcm_budget *budget)
+{
+	const struct dcm_host *host = d->host;
+	const int64_t end = answer_by(d, budget);
 	int r = -ETIMEDOUT;
 	bool is_last;
 
@@ -148,10 +159,9 @@ static int wait_for(const struct dcm_host *host, struct waiter *w, const struct 
 		int64_t now = host->mono_ns(host), until = now + LOOK_NS;
 		struct timespec ts;
 
-		if (budget->deadline_mono_ns && now >= budget->deadline_mono_ns)
+		if (now >= end)
 			break;
-		if (budget->deadline_mono_ns && until > budget->deadline_mono_ns)
-			until = budget->deadline_mono_ns;
+		until = until < end ? until : end;
 		ts = (struct timespec){ until / SECOND, until % SECOND };
 		pthread_cond_timedwait(&w->told, &w->lock, &ts);
 	}
@@ -193,7 +203,7 @@ static void judge_storing(struct desk_verdict *v, int r)
 {
 	if (r == -ETIMEDOUT)
 		set_verdict(v, LATE,
-			    RETRY_LATER_S, "it is on its way, and was not stored in time; the same may be sent again, and is stored once where its profiles say their time");
+			    RETRY_LATER_S, "it is on its way, and was not stored in time (answer_within): GET /api/v1/pipeline here says what the stores wait for; the same may be sent again, and is stored once where its profiles say their time");
 	else if (r == -ECANCELED)
 		set_verdict(v, 503, RETRY_LATER_S,
 			    "decima changes its configuration or stops; send it again in a moment");
@@ -234,7 +244,7 @@ static void hand_on(struct desk *d, struct dcm_batch *batch, const struct dcm_bu
 		return;
 	}
 	if (w)
-		judge_storing(v, wait_for(host, w, budget));
+		judge_storing(v, wait_for(d, w, budget));
 }
 
 static void find_node(const struct dcm_batch *b, struct desk_verdict *v)

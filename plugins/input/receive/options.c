@@ -62,6 +62,17 @@ static const struct dcm_option rows[] = {
 	  .doc = "stored: who sends hears that it went well once every store has it as durable as "
 		 "it makes it; "
 		 "queued: as soon as it is on its way there." },
+	{ .name = "answer_within",
+	  .type = DCM_OPT_DURATION,
+	  .offset = offsetof(struct receive_options, answer_within_ns),
+	  .def = "10s",
+	  .min = "100ms",
+	  .max = "1h",
+	  .flags = DCM_OPT_RESTART,
+	  .doc = "Who sends hears by then that the stores do not have it yet, as while a disk is "
+		 "full, and sends it again later. Shorter than those who send wait by themselves; "
+		 "of gRPC's clients that say how long they do, four fifths of that count when it "
+		 "is less." },
 	{ .name = "silent_after",
 	  .type = DCM_OPT_DURATION,
 	  .offset = offsetof(struct receive_options, silent_after_ns),

@@ -17,7 +17,7 @@ struct receive_options {
 	int32_t otlp_old; /* enum receive_old */
 	int32_t answer;	  /* enum receive_answer */
 	int64_t max_body_bytes, max_unpacked_bytes, max_sessions_bytes;
-	int64_t silent_after_ns;
+	int64_t answer_within_ns, silent_after_ns;
 };
 
 extern const struct dcm_table receive_options__table;
