@@ -12,6 +12,7 @@ core_base_libbase_la_SOURCES = \
 	core/base/error.c core/base/error.h \
 	core/base/fd.c core/base/fd.h \
 	core/base/grpc_head.h \
+	core/base/grpc_timeout.c core/base/grpc_timeout.h \
 	core/base/hash.c core/base/hash.h \
 	core/base/hash_long.c core/base/hash_long.h \
 	core/base/intern.c core/base/intern.h \

@@ -32,6 +32,20 @@ bool str__ends(struct dcm_str s, struct dcm_str suffix)
 	       (suffix.n == 0 || memcmp(s.p + (s.n - suffix.n), suffix.p, suffix.n) == 0);
 }
 
+static bool is_blank(char c)
+{
+	return c == ' ' || c == '\t' || c == '\r';
+}
+
+struct dcm_str str__trim(struct dcm_str s)
+{
+	while (s.n > 0 && is_blank(*s.p))
+		s = (struct dcm_str){ s.p + 1, s.n - 1 };
+	while (s.n > 0 && is_blank(s.p[s.n - 1]))
+		s.n--;
+	return s;
+}
+
 struct dcm_str str__media_type(struct dcm_str content_type)
 {
 	for (uint32_t i = 0; i < content_type.n; i++)

@@ -30,6 +30,9 @@ int str__cmp(struct dcm_str a, struct dcm_str b);
 bool str__starts(struct dcm_str s, struct dcm_str prefix);
 bool str__ends(struct dcm_str s, struct dcm_str suffix);
 
+/* Without the blanks, tabs and carriage returns around it. */
+struct dcm_str str__trim(struct dcm_str s);
+
 /* A media type without its parameters: "text/plain" of "text/plain; charset=utf-8" (RFC 9110, 8.3.1). */
 struct dcm_str str__media_type(struct dcm_str content_type);
 

@@ -98,21 +98,12 @@ static struct dcm_str from(struct dcm_str s, uint32_t n)
 	return (struct dcm_str){ s.p + n, s.n - n };
 }
 
-static struct dcm_str trim(struct dcm_str s)
-{
-	while (s.n && (s.p[0] == ' ' || s.p[0] == '\t'))
-		s = from(s, 1);
-	while (s.n && strchr(" \t\r", s.p[s.n - 1]))
-		s.n--;
-	return s;
-}
-
 /* Takes a word off the front, and the blanks before it. */
 static struct dcm_str word(struct dcm_str *s)
 {
 	uint32_t n = 0;
 
-	*s = trim(*s);
+	*s = str__trim(*s);
 	while (n < s->n && s->p[n] != ' ' && s->p[n] != '\t')
 		n++;
 	struct dcm_str w = { s->p, n };
@@ -234,18 +225,18 @@ static bool parse_fields(struct dcm_str s, struct header *h)
 	h->has_period = number(&digits, &h->period) && digits.n == 0 && h->period <= INT64_MAX;
 	if (h->has_period)
 		w = word(&s);
-	h->rest = trim(s);
+	h->rest = str__trim(s);
 	return (h->has_cpu || h->has_time) && parse_event(w, h);
 }
 
 static bool parse_header(struct dcm_str line, struct header *h)
 {
-	struct dcm_str s = trim(line);
+	struct dcm_str s = str__trim(line);
 
 	for (uint32_t i = 1; i < s.n && i < COMM_MAX_CHARS; i++) {
 		if (s.p[i - 1] != ' ' || s.p[i] < '0' || s.p[i] > '9')
 			continue;
-		h->comm = trim((struct dcm_str){ s.p, i });
+		h->comm = str__trim((struct dcm_str){ s.p, i });
 		if (parse_fields(from(s, i), h))
 			return true;
 	}
@@ -291,14 +282,14 @@ static bool parse_frame(struct dcm_str line, struct frame *ret)
 
 	if (!hexadecimal(word(&s), &f.address))
 		return false;
-	s = trim(s);
+	s = str__trim(s);
 	f.dso = f.file = STR("");
 	uint32_t open = opening(s);
 	if (open < s.n) {
 		f.dso = (struct dcm_str){ s.p + open + 1, s.n - open - 2 };
 		s.n = open;
 	}
-	f.symbol = without_offset(trim(s));
+	f.symbol = without_offset(str__trim(s));
 	if (str__eq(f.symbol, STR("[unknown]")))
 		f.symbol = STR("");
 	if (str__eq(f.dso, STR("[unknown]")))
@@ -310,7 +301,7 @@ static bool parse_frame(struct dcm_str line, struct frame *ret)
 /* "  main.c:12", behind the frame that it belongs to */
 static bool parse_source(struct dcm_str line, struct frame *f)
 {
-	struct dcm_str s = trim(line);
+	struct dcm_str s = str__trim(line);
 	const char *colon = s.n ? memrchr(s.p, ':', s.n) : NULL;
 	uint64_t v;
 
@@ -475,7 +466,7 @@ static int read_line(struct reader *r, struct dcm_str line)
 	struct frame f;
 	bool indented = line.n && (line.p[0] == ' ' || line.p[0] == '\t');
 
-	if (trim(line).n == 0)
+	if (str__trim(line).n == 0)
 		return end_sample(r);
 	if (line.p[0] == '#')
 		return 0;

@@ -52,6 +52,8 @@ struct daemon {
 	struct access_rules rules;
 	struct tls_server_options tls;
 	struct access_token *tokens;
+	struct network *proxies;
+	struct access_group *groups;
 	struct dcm_label_text *token_labels;
 	struct http_routes *routes;
 	struct pages *pages;
@@ -254,14 +256,42 @@ static int make_tokens(struct daemon *d, const struct dcm_list *settings, struct
 	for (uint32_t i = 0; i < settings->n; i++) {
 		const char *const *values = from[i].labels.items;
 
-		d->tokens[i] = (struct access_token){ .token = from[i].token,
-						      .role = (enum http_role)(from[i].role + HTTP_ROLE_READ),
-						      .labels = labels,
-						      .n_labels = from[i].labels.n };
+		d->tokens[i] =
+			(struct access_token){ .token = from[i].token,
+					       .sha256 = server_settings__token_hash(from[i].token),
+					       .role = (enum http_role)(from[i].role + HTTP_ROLE_READ),
+					       .labels = labels,
+					       .n_labels = from[i].labels.n };
 		for (uint32_t k = 0; k < from[i].labels.n; k++)
 			*labels++ = (struct dcm_label_text){ str__of(from[i].labels.keys[k]),
 							     str__of(values[k]) };
 	}
+	return 0;
+}
+
+static int make_proxies(struct daemon *d, const struct proxy_settings *s, struct dcm_error *err)
+{
+	const char *const *from = s->from.items;
+	const int32_t *roles = s->groups.items;
+
+	d->proxies = mem__zalloc(s->from.n + 1, sizeof(*d->proxies));
+	d->groups = mem__zalloc(s->groups.n + 1, sizeof(*d->groups));
+	if (!d->proxies || !d->groups)
+		return error__nomem(err);
+	for (uint32_t i = 0; i < s->from.n; i++)
+		network__read(from[i], &d->proxies[i]);
+	for (uint32_t i = 0; i < s->groups.n; i++)
+		d->groups[i] = (struct access_group){ str__of(s->groups.keys[i]),
+						      (enum http_role)(roles[i] + HTTP_ROLE_READ) };
+	d->rules.proxies = (struct access_proxies){
+		.from = d->proxies,
+		.n_from = s->from.n,
+		.user_header = s->user_header,
+		.groups_header = s->groups_header,
+		.role = (enum http_role)(s->role + HTTP_ROLE_READ),
+		.groups = d->groups,
+		.n_groups = s->groups.n,
+	};
 	return 0;
 }
 
@@ -287,9 +317,10 @@ static int make_rules(struct daemon *d, const struct server_settings *s, struct 
 		.n_hosts = s->hosts.n,
 		.origins = s->cors_origins.items,
 		.n_origins = s->cors_origins.n,
-		.anonymous = access__anonymous(local, s->tokens.n > 0 || *s->tls.client_ca_file, s->insecure)
+		.anonymous = access__anonymous(
+			local, s->tokens.n > 0 || s->proxy.from.n > 0 || *s->tls.client_ca_file, s->insecure)
 	};
-	return 0;
+	return make_proxies(d, &s->proxy, err);
 }
 
 /* The texts are the configuration's, which outlives the server. */
@@ -347,16 +378,18 @@ static int make_server(struct daemon *d, struct dcm_error *err)
 	}
 	if (r == 0)
 		r = listener__new(
-			&(struct listener_options){ .addresses = s->listen.items,
-						    .n_addresses = s->listen.n,
-						    .tls = make_tls(d, &s->tls),
-						    .base_path = s->base_path,
-						    .rules = &d->rules,
-						    .max_connections = (uint32_t)s->max_connections,
-						    .n_workers = (uint32_t)s->max_queries,
-						    .body_dir = d->data_dir,
-						    .request_timeout_ns = s->query_timeout_ns,
-						    .request_max_bytes = (uint64_t)s->query_memory_bytes },
+			&(struct listener_options){
+				.addresses = s->listen.items,
+				.n_addresses = s->listen.n,
+				.tls = make_tls(d, &s->tls),
+				.base_path = s->base_path,
+				.rules = &d->rules,
+				.max_connections = (uint32_t)s->max_connections,
+				.max_client_connections = (uint32_t)s->max_client_connections,
+				.n_workers = (uint32_t)s->max_queries,
+				.body_dir = d->data_dir,
+				.request_timeout_ns = s->query_timeout_ns,
+				.request_max_bytes = (uint64_t)s->query_memory_bytes },
 			d->routes, &d->log, d->stats, &d->listener, err);
 	return r;
 }
@@ -582,6 +615,8 @@ static void fini(struct daemon *d)
 	separate__fini(&d->separate);
 	free(d->tokens);
 	free(d->token_labels);
+	free(d->proxies);
+	free(d->groups);
 	fd__close(d->signal_fd);
 	fd__close(d->wake_fd);
 	pthread_mutex_destroy(&d->lock);

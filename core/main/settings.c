@@ -12,173 +12,9 @@
 #include "core/base/str.h"
 #include "core/base/url.h"
 #include "core/config/shared.h"
-#include "core/net/access.h"
-#include "core/net/cors.h"
-#include "core/net/sockets.h"
 
-static const char *const roles[] = { "read", "write", "admin", NULL };
 static const char *const levels[] = { "error", "warning", "info", "debug", NULL };
 static const char *const formats[] = { "auto", "text", "json", "journal", NULL };
-
-static const struct dcm_option token_rows[] = {
-	{ .name = "token",
-	  .type = DCM_OPT_SECRET,
-	  .offset = offsetof(struct token_settings, token),
-	  .flags = DCM_OPT_REQUIRED,
-	  .doc = "What the caller sends as Authorization: Bearer TOKEN; token_file reads it from a "
-		 "file." },
-	{ .name = "role",
-	  .type = DCM_OPT_CHOICE,
-	  .offset = offsetof(struct token_settings, role),
-	  .def = "read",
-	  .choices = roles,
-	  .doc = "What it may do; each role includes the one before it. admin: reload; back "
-		 "up, check and remove from the store." },
-	{ .name = "labels",
-	  .type = DCM_OPT_MAP,
-	  .element = DCM_OPT_STRING,
-	  .offset = offsetof(struct token_settings, labels),
-	  .doc = "Labels of all profiles that come with it, like { tenant: shop }, in place of "
-		 "what "
-		 "their sender says by these names. What the token may read is not bounded by "
-		 "them." },
-};
-static const struct dcm_table token_table = DCM_TABLE(struct token_settings, token_rows);
-
-static const char *const client_auths[] = { "required", "optional", NULL };
-
-static const struct dcm_option tls_rows[] = {
-	{ .name = "cert_file",
-	  .type = DCM_OPT_STRING,
-	  .flags = DCM_OPT_RESTART | DCM_OPT_PATH,
-	  .offset = offsetof(struct tls_settings, cert_file),
-	  .def = "",
-	  .doc = "PEM file of the server's certificate, and of those between it and its authority. "
-		 "With it, "
-		 "all addresses but unix sockets speak TLS (1.2, 1.3). Read again when it has "
-		 "changed; "
-		 "the user that the daemon becomes has to be able to." },
-	{ .name = "key_file",
-	  .type = DCM_OPT_STRING,
-	  .flags = DCM_OPT_RESTART | DCM_OPT_PATH,
-	  .offset = offsetof(struct tls_settings, key_file),
-	  .def = "",
-	  .doc = "PEM file of its key, without a password. Read again when it has changed." },
-	{ .name = "client_ca_file",
-	  .type = DCM_OPT_STRING,
-	  .flags = DCM_OPT_RESTART | DCM_OPT_PATH,
-	  .offset = offsetof(struct tls_settings, client_ca_file),
-	  .def = "",
-	  .doc = "PEM file of the authorities that sign clients' certificates. Without it clients "
-		 "are not "
-		 "asked for one. Read again when it has changed." },
-	{ .name = "client_auth",
-	  .type = DCM_OPT_CHOICE,
-	  .flags = DCM_OPT_RESTART,
-	  .offset = offsetof(struct tls_settings, client_auth),
-	  .def = "required",
-	  .choices = client_auths,
-	  .doc = "With client_ca_file: whether a client has to come with a certificate." },
-	{ .name = "client_role",
-	  .type = DCM_OPT_CHOICE,
-	  .flags = DCM_OPT_RESTART,
-	  .offset = offsetof(struct tls_settings, client_role),
-	  .def = "write",
-	  .choices = roles,
-	  .doc = "What a client with a certificate may do; with a token, too, the greater of the "
-		 "two counts." },
-};
-static const struct dcm_table tls_table = DCM_TABLE(struct tls_settings, tls_rows);
-
-static const struct dcm_option server_rows[] = {
-	{ .name = "listen",
-	  .type = DCM_OPT_LIST,
-	  .element = DCM_OPT_STRING,
-	  .flags = DCM_OPT_RESTART | DCM_OPT_ONE_IS_LIST,
-	  .offset = offsetof(struct server_settings, listen),
-	  .def = "[\"127.0.0.1:7070\"]",
-	  .doc = "Addresses to serve on: HOST:PORT, [IPV6]:PORT or unix:/PATH. On a unix socket, "
-		 "root and the daemon's user are admin." },
-	{ .name = "tokens",
-	  .type = DCM_OPT_LIST,
-	  .element = DCM_OPT_STRUCT,
-	  .table = &token_table,
-	  .flags = DCM_OPT_RESTART,
-	  .offset = offsetof(struct server_settings, tokens),
-	  .doc = "Bearer tokens and their roles. Needed to administer over TCP, and to do anything "
-		 "from another machine. Where there is one, nobody reads or writes without, but "
-		 "root and the daemon's user on a unix socket. No two are the same; 1000 "
-		 "at most." },
-	{ .name = "tls",
-	  .type = DCM_OPT_STRUCT,
-	  .table = &tls_table,
-	  .offset = offsetof(struct server_settings, tls),
-	  .doc = "The server's certificate, and whom it lets in by theirs." },
-	{ .name = "hosts",
-	  .type = DCM_OPT_LIST,
-	  .element = DCM_OPT_STRING,
-	  .flags = DCM_OPT_RESTART | DCM_OPT_ONE_IS_LIST,
-	  .offset = offsetof(struct server_settings, hosts),
-	  .doc = "Names by which browsers may call this server beside its addresses and localhost; "
-		 "others are refused (DNS rebinding)." },
-	{ .name = "cors_origins",
-	  .type = DCM_OPT_LIST,
-	  .element = DCM_OPT_STRING,
-	  .flags = DCM_OPT_RESTART | DCM_OPT_ONE_IS_LIST,
-	  .offset = offsetof(struct server_settings, cors_origins),
-	  .doc = "Origins of other sites, like https://apps.example.org, whose pages may call this "
-		 "server from a "
-		 "browser (CORS) and read its answers, with a token or as any caller without. "
-		 "None by default, and there is no sign for all." },
-	{ .name = "base_path",
-	  .type = DCM_OPT_STRING,
-	  .flags = DCM_OPT_RESTART,
-	  .offset = offsetof(struct server_settings, base_path),
-	  .def = "",
-	  .doc = "A path, like /profiles, below which everything is answered, too: for a proxy "
-		 "that hands "
-		 "its requests on as they are." },
-	{ .name = "insecure",
-	  .type = DCM_OPT_BOOL,
-	  .offset = offsetof(struct server_settings, insecure),
-	  .def = "false",
-	  .flags = DCM_OPT_RESTART,
-	  .doc = "Lets callers without a token read and write from other machines. Only for "
-		 "networks where everyone may." },
-	{ .name = "max_connections",
-	  .type = DCM_OPT_INT,
-	  .offset = offsetof(struct server_settings, max_connections),
-	  .def = "512",
-	  .min = "1",
-	  .max = "65536",
-	  .flags = DCM_OPT_RESTART,
-	  .doc = "Open connections at once, and 16 more over unix sockets; further ones are "
-		 "closed. Each costs up to 64 KiB." },
-	{ .name = "query_timeout",
-	  .type = DCM_OPT_DURATION,
-	  .offset = offsetof(struct server_settings, query_timeout_ns),
-	  .def = "60s",
-	  .min = "100ms",
-	  .max = "1h",
-	  .flags = DCM_OPT_RESTART,
-	  .doc = "A question that takes longer is given up." },
-	{ .name = "query_memory",
-	  .type = DCM_OPT_SIZE,
-	  .offset = offsetof(struct server_settings, query_memory_bytes),
-	  .def = "1GiB",
-	  .min = "1MiB",
-	  .flags = DCM_OPT_RESTART,
-	  .doc = "A question that needs more memory, or whose answer is longer, is refused." },
-	{ .name = "max_queries",
-	  .type = DCM_OPT_INT,
-	  .offset = offsetof(struct server_settings, max_queries),
-	  .def = "4",
-	  .min = "1",
-	  .max = "256",
-	  .flags = DCM_OPT_RESTART,
-	  .doc = "Questions answered at once; the others wait their turn." },
-};
-static const struct dcm_table server_table = DCM_TABLE(struct server_settings, server_rows);
 
 static const struct dcm_option log_rows[] = {
 	{ .name = "level",
@@ -353,7 +189,7 @@ static const struct dcm_table symbols_table = DCM_TABLE(struct symbols_settings,
 static const struct dcm_option rows[] = {
 	{ .name = "server",
 	  .type = DCM_OPT_STRUCT,
-	  .table = &server_table,
+	  .table = &server_settings__table,
 	  .offset = offsetof(struct main_settings, server),
 	  .doc = "The one port: pages, questions, metrics, administration." },
 	{ .name = "labels",
@@ -412,11 +248,7 @@ static const struct dcm_option rows[] = {
 /* Every series has these beside its own, of 256 and 64 KiB in all (core/pipeline/outcome.c). */
 enum { LABELS_MAX_N = 64, LABELS_MAX_BYTES = 16384, NODE_MAX_BYTES = 255 };
 
-/* Each request is compared with all. */
-enum { TOKENS_MAX_N = 1000 };
-
-/* `place` is the option. */
-static int check_labels(const struct dcm_map *labels, const char *place, struct dcm_error *err)
+int settings__check_labels(const struct dcm_map *labels, const char *place, struct dcm_error *err)
 {
 	const char *const *values = labels->items;
 	size_t bytes = 0;
@@ -460,85 +292,6 @@ static int check_node(const char *node, struct dcm_error *err)
 			  strlen(node), NODE_MAX_BYTES);
 }
 
-/* In each list an element that is NULL comes from a variable of another machine. */
-static int check_hosts(const struct dcm_list *hosts, struct dcm_error *err)
-{
-	const char *const *v = hosts->items;
-
-	for (uint32_t i = 0; i < hosts->n; i++)
-		if (v[i] && !access__is_host(v[i]))
-			return error__set(
-				err, -EINVAL,
-				"server.hosts[%u]: \"%.200s\" is no host's name; write it "
-				"without scheme, port and path: profiles.example.org",
-				i, v[i]);
-	return 0;
-}
-
-static int check_origins(const struct dcm_list *origins, struct dcm_error *err)
-{
-	const char *const *v = origins->items;
-
-	for (uint32_t i = 0; i < origins->n; i++)
-		if (v[i] && !cors__is_origin(v[i]))
-			return error__set(err, -EINVAL,
-					  "server.cors_origins[%u]: \"%.200s\" is no origin of "
-					  "pages; write it "
-					  "as browsers do, in lower case and without a path: "
-					  "https://apps.example.org",
-					  i, v[i]);
-	return 0;
-}
-
-static int check_token_labels(const struct token_settings *t, uint32_t i, struct dcm_error *err)
-{
-	const char *const *values = t->labels.items;
-	char place[48];
-
-	snprintf(place, sizeof(place), "server.tokens[%u].labels", i);
-	if (t->labels.n > 0 && t->role + HTTP_ROLE_READ < HTTP_ROLE_WRITE)
-		return error__set(
-			err, -EINVAL,
-			"%s: are for profiles that come with the token, and its role sends "
-			"none; they do not bound what it reads. Give it the role write, or no "
-			"labels",
-			place);
-	for (uint32_t k = 0; k < t->labels.n; k++)
-		if (values[k] && !*values[k])
-			return error__set(err, -EINVAL, "%s: \"%.64s\" is empty; give it a value, or leave it out",
-					  place, t->labels.keys[k]);
-	return check_labels(&t->labels, place, err);
-}
-
-/* The sentences show no token. */
-static int check_tokens(const struct dcm_list *tokens, struct dcm_error *err)
-{
-	const struct token_settings *v = tokens->items;
-	int r;
-
-	if (tokens->n > TOKENS_MAX_N)
-		return error__set(err, -EINVAL, "server.tokens: are %u; give at most %d", tokens->n,
-				  TOKENS_MAX_N);
-	for (uint32_t i = 0; i < tokens->n; i++) {
-		if (v[i].token && !*v[i].token)
-			return error__set(err, -EINVAL,
-					  "server.tokens[%u].token: is empty, which no caller can "
-					  "send; write one",
-					  i);
-		for (uint32_t k = 0; k < i; k++)
-			if (v[i].token && v[k].token && strcmp(v[i].token, v[k].token) == 0)
-				return error__set(err, -EINVAL,
-						  "server.tokens[%u]: is the token of "
-						  "server.tokens[%u] again; give each role a token "
-						  "of its own, or keep one",
-						  i, k);
-		r = check_token_labels(&v[i], i, err);
-		if (r < 0)
-			return r;
-	}
-	return 0;
-}
-
 static int check_symbols(const struct symbols_settings *s, struct dcm_error *err)
 {
 	const char *const *dirs = s->debuginfo.items, *const *urls = s->debuginfod.items;
@@ -558,100 +311,16 @@ static int check_symbols(const struct symbols_settings *s, struct dcm_error *err
 	return 0;
 }
 
-static bool is_unix(const char *address)
-{
-	return strncmp(address, "unix:", 5) == 0;
-}
-
-/* Whether they are what they say is seen when the server is made. */
-static int check_tls(const struct tls_settings *t, struct dcm_error *err)
-{
-	bool has_cert = t->cert_file && *t->cert_file, has_key = t->key_file && *t->key_file;
-
-	if (has_cert != has_key)
-		return error__set(
-			err, -EINVAL,
-			"server.tls.%s: is missing; give the certificate and its key, or neither",
-			has_cert ? "key_file" : "cert_file");
-	if (!has_cert && t->client_ca_file && *t->client_ca_file)
-		return error__set(err, -EINVAL,
-				  "server.tls.client_ca_file: clients show no certificate where "
-				  "there is no TLS; "
-				  "give server.tls.cert_file and key_file, too");
-	return 0;
-}
-
-/* Everybody who comes over the network is asked who he is, in one way or another. */
-static bool asks_who(const struct server_settings *s)
-{
-	const char *ca = s->tls.client_ca_file;
-
-	return s->tokens.n > 0 || (ca && *ca && s->tls.client_auth == 0);
-}
-
-/* A port that anyone can reach, and nobody is asked who he is: only when the operator says so. */
-static int check_listen(const struct server_settings *s, struct dcm_error *err)
-{
-	const char *const *listen = s->listen.items;
-	int r = 0;
-
-	for (uint32_t i = 0; r == 0 && i < s->listen.n; i++) {
-		if (!listen[i])
-			continue;
-		r = sockets__check(listen[i], err);
-		if (r < 0)
-			return r;
-		if (is_unix(listen[i]) || access__is_loopback(str__of(listen[i])))
-			continue;
-		if (!asks_who(s) && !s->insecure)
-			return error__set(err, -EINVAL,
-					  "server.listen: %s can be reached from other machines "
-					  "and nobody needs a token or a certificate; set "
-					  "server.tokens or server.tls.client_ca_file, or "
-					  "server.insecure: true if everyone "
-					  "there may read and write",
-					  listen[i]);
-	}
-	return r;
-}
-
-/* Of plain characters, so that nothing needs an escape in an address or a header. */
-static int check_base_path(const char *path, struct dcm_error *err)
-{
-	size_t n = path ? strlen(path) : 0;
-
-	if (n == 0)
-		return 0;
-	if (path[0] == '/' && path[n - 1] != '/' && n <= 256 && !strstr(path, "//") &&
-	    strspn(path, "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-._~/") == n)
-		return 0;
-	return error__set(err, -EINVAL,
-			  "server.base_path: \"%s\" is no path like /profiles: a slash first and "
-			  "none last, and "
-			  "letters, digits, - . _ ~ between",
-			  path);
-}
-
 static int check(const void *config, struct dcm_error *err)
 {
 	const struct main_settings *m = config;
 	int r = check_node(m->node, err);
 
 	if (r == 0)
-		r = check_labels(&m->labels, "labels", err);
+		r = settings__check_labels(&m->labels, "labels", err);
 	if (r == 0)
-		r = check_hosts(&m->server.hosts, err);
-	if (r == 0)
-		r = check_origins(&m->server.cors_origins, err);
-	if (r == 0)
-		r = check_tokens(&m->server.tokens, err);
-	if (r == 0)
-		r = check_tls(&m->server.tls, err);
-	if (r == 0)
-		r = check_base_path(m->server.base_path, err);
-	if (r == 0)
-		r = check_symbols(&m->symbols, err);
-	return r ? r : check_listen(&m->server, err);
+		r = server_settings__check(&m->server, err);
+	return r ? r : check_symbols(&m->symbols, err);
 }
 
 const struct dcm_table settings__table = {

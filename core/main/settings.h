@@ -11,31 +11,7 @@
 
 #include <decima/plugin.h>
 
-struct token_settings {
-	const char *token;
-	int32_t role;	       /* enum http_role less one: read, write, admin */
-	struct dcm_map labels; /* of const char * */
-};
-
-struct tls_settings {
-	const char *cert_file, *key_file, *client_ca_file; /* "": none */
-	int32_t client_auth;				   /* required, optional */
-	int32_t client_role;				   /* as a token's */
-};
-
-struct server_settings {
-	struct dcm_list listen; /* of const char * */
-	struct dcm_list tokens; /* of struct token_settings */
-	struct tls_settings tls;
-	struct dcm_list hosts;	      /* of const char * */
-	struct dcm_list cors_origins; /* of const char * */
-	const char *base_path;
-	bool insecure;
-	int64_t max_connections;
-	int64_t query_timeout_ns;
-	int64_t query_memory_bytes;
-	int64_t max_queries;
-};
+#include "core/main/server_settings.h"
 
 struct log_settings {
 	int32_t level;	      /* enum dcm_log_level */
@@ -78,5 +54,8 @@ struct main_settings {
 };
 
 extern const struct dcm_table settings__table;
+
+/* Labels that each profile may be given; `place` is the option they stand in. 0 or -EINVAL. */
+int settings__check_labels(const struct dcm_map *labels, const char *place, struct dcm_error *err);
 
 #endif

@@ -4,8 +4,10 @@
  */
 #include "core/net/access.h"
 
-#include <arpa/inet.h>
+#include <netinet/in.h>
+#include <nettle/base16.h>
 #include <nettle/base64.h>
+#include <nettle/sha2.h>
 #include <string.h>
 #include <strings.h>
 #include <unistd.h>
@@ -29,25 +31,15 @@ static struct dcm_str strip_port(struct dcm_str host)
 	return colon ? (struct dcm_str){ host.p, (uint32_t)(colon - host.p) } : host;
 }
 
-static bool is_ip(struct dcm_str host, bool *ret_loopback)
+static bool is_ip(struct dcm_str host, struct address *ret)
 {
-	char text[64];
-	struct in_addr v4;
-	struct in6_addr v6;
+	char text[INET6_ADDRSTRLEN];
 
 	if (host.n == 0 || host.n >= sizeof(text))
 		return false;
 	memcpy(text, host.p, host.n);
 	text[host.n] = '\0';
-	if (inet_pton(AF_INET, text, &v4) == 1) {
-		*ret_loopback = (ntohl(v4.s_addr) >> 24) == 127;
-		return true;
-	}
-	if (inet_pton(AF_INET6, text, &v6) == 1) {
-		*ret_loopback = IN6_IS_ADDR_LOOPBACK(&v6);
-		return true;
-	}
-	return false;
+	return address__read(text, ret);
 }
 
 static bool same_name(struct dcm_str a, const char *b)
@@ -57,17 +49,17 @@ static bool same_name(struct dcm_str a, const char *b)
 
 bool access__is_loopback(struct dcm_str host)
 {
-	bool loopback = false;
+	struct address a;
 
 	host = strip_port(host);
-	return same_name(host, "localhost") || (is_ip(host, &loopback) && loopback);
+	return same_name(host, "localhost") || (is_ip(host, &a) && address__is_loopback(&a));
 }
 
 bool access__is_host(const char *name)
 {
-	bool loopback;
+	struct address a;
 
-	return is_ip(str__of(name), &loopback) || (*name && !name[url__name_length(name)]);
+	return is_ip(str__of(name), &a) || (*name && !name[url__name_length(name)]);
 }
 
 /*
@@ -76,10 +68,10 @@ bool access__is_host(const char *name)
  */
 static bool host_is_ours(const struct access_rules *rules, struct dcm_str host)
 {
-	bool loopback;
+	struct address a;
 
 	host = strip_port(host);
-	if (same_name(host, "localhost") || is_ip(host, &loopback))
+	if (same_name(host, "localhost") || is_ip(host, &a))
 		return true;
 	for (uint32_t i = 0; i < rules->n_hosts; i++)
 		if (same_name(host, rules->hosts[i]))
@@ -122,12 +114,25 @@ static struct dcm_str password_of(struct dcm_str coded, uint8_t room[static PASS
 	return (struct dcm_str){ (const char *)colon + 1, (uint32_t)(n - (size_t)(colon + 1 - room)) };
 }
 
+static void hash(struct dcm_str given, char ret_hex[static 2 * SHA256_DIGEST_SIZE + 1])
+{
+	uint8_t digest[SHA256_DIGEST_SIZE];
+	struct sha256_ctx ctx;
+
+	sha256_init(&ctx);
+	sha256_update(&ctx, given.n, (const uint8_t *)given.p);
+	sha256_digest(&ctx, sizeof(digest), digest);
+	base16_encode_update(ret_hex, sizeof(digest), digest);
+	ret_hex[2 * SHA256_DIGEST_SIZE] = '\0';
+}
+
 /* NULL when there is none, or none that is known. */
 static const struct access_token *find_token(const struct access_rules *rules,
 					     struct dcm_str header, bool *ret_is_password)
 {
 	static const struct dcm_str bearer = STR("Bearer"), basic = STR("Basic");
 	uint8_t room[PASSWORD_ROOM];
+	char hex[2 * SHA256_DIGEST_SIZE + 1];
 	const struct access_token *found = NULL;
 	struct dcm_str given;
 
@@ -139,9 +144,13 @@ static const struct access_token *find_token(const struct access_rules *rules,
 		given = (struct dcm_str){ header.p + bearer.n + 1, header.n - bearer.n - 1 };
 	else
 		return NULL;
-	for (uint32_t i = 0; i < rules->n_tokens; i++)
-		if (equal_secret(given, rules->tokens[i].token))
-			found = &rules->tokens[i];
+	hash(given, hex);
+	for (uint32_t i = 0; i < rules->n_tokens; i++) {
+		const struct access_token *t = &rules->tokens[i];
+
+		if (t->sha256 ? equal_secret(str__of(hex), t->sha256) : equal_secret(given, t->token))
+			found = t;
+	}
 	return found;
 }
 
@@ -196,14 +205,89 @@ static enum http_role greater(enum http_role a, enum http_role b)
 	return a > b ? a : b;
 }
 
+/* ------------------------------------------------------------------------------------------------
+ * Proxies
+ */
+
+static bool is_believed(const struct access_proxies *p, const struct access_peer *peer)
+{
+	for (uint32_t i = 0; !peer->is_unix && i < p->n_from; i++)
+		if (network__holds(&p->from[i], &peer->address))
+			return true;
+	return false;
+}
+
+static bool comes_once(const struct http_request *req, const char *name, struct dcm_str *ret)
+{
+	uint32_t n = 0;
+
+	*ret = STR("");
+	for (uint32_t i = 0; name && *name && i < req->n_headers; i++) {
+		if (!same_name(req->headers[i].name, name))
+			continue;
+		*ret = req->headers[i].value;
+		n++;
+	}
+	return n <= 1;
+}
+
+static enum http_role role_of_group(const struct access_proxies *p, struct dcm_str name)
+{
+	for (uint32_t i = 0; i < p->n_groups; i++)
+		if (str__eq(p->groups[i].name, name))
+			return p->groups[i].role;
+	return HTTP_ROLE_NONE;
+}
+
+/* The greatest of what stands with commas and spaces between. */
+static enum http_role role_of_groups(const struct access_proxies *p, struct dcm_str list)
+{
+	enum http_role role = p->role;
+
+	while (list.n > 0) {
+		const char *comma = memchr(list.p, ',', list.n);
+		uint32_t n = comma ? (uint32_t)(comma - list.p) : list.n, used = n + (comma ? 1 : 0);
+
+		role = greater(role, role_of_group(p, str__trim((struct dcm_str){ list.p, n })));
+		list.p += used;
+		list.n -= used;
+	}
+	return role;
+}
+
+/*
+ * Of the user whom a proxy names, HTTP_ROLE_NONE where it names none; false: it is not said clearly whom, and the response says so.
+ */
+static bool proxied_role(const struct access_proxies *p, const struct access_peer *peer,
+			 const struct http_request *req, enum http_role *ret, struct http_response *resp)
+{
+	struct dcm_str user, groups;
+
+	*ret = HTTP_ROLE_NONE;
+	if (!is_believed(p, peer))
+		return true;
+	if (!comes_once(req, p->user_header, &user) || !comes_once(req, p->groups_header, &groups)) {
+		http_response__problem(
+			resp, 400, "%s or %s comes more than once; the proxy has to replace what the caller sends",
+			p->user_header, p->groups_header);
+		return false;
+	}
+	if (user.n > 0)
+		*ret = role_of_groups(p, groups);
+	return true;
+}
+
 bool access__check(const struct access_rules *rules, const struct access_peer *peer,
 		   struct http_request *req, struct http_response *resp)
 {
 	struct dcm_str authorization = http_request__header(req, "authorization");
 	struct dcm_str host = host_of(req);
 	const struct access_token *token;
+	enum http_role proxied;
 	bool is_password;
 
+	if (!proxied_role(&rules->proxies, peer, req, &proxied, resp))
+		return false;
 	token = find_token(rules, authorization, &is_password);
 	req->role = token ? token->role : HTTP_ROLE_NONE;
 	req->labels = token ? token->labels : NULL;
@@ -217,9 +301,11 @@ bool access__check(const struct access_rules *rules, const struct access_peer *p
 			req->role = rules->anonymous;
 		return true;
 	}
-	if (req->role != HTTP_ROLE_NONE) {
-		req->role = greater(req->role, peer->role);
-		return !is_password || comes_from_ours(rules, req, resp);
+	if (req->role != HTTP_ROLE_NONE || proxied != HTTP_ROLE_NONE) {
+		bool is_sent_unasked = req->role == HTTP_ROLE_NONE || is_password;
+
+		req->role = greater(greater(req->role, proxied), peer->role);
+		return !is_sent_unasked || comes_from_ours(rules, req, resp);
 	}
 	if (authorization.p) {
 		http_response__header(resp, "WWW-Authenticate", "Bearer error=\"invalid_token\"");

@@ -11,10 +11,12 @@
  * role. TCP: a bearer token's role, else the anonymous role, which is `write` when every address is
  * loopback and there are no tokens (or `insecure` says so), and `none` otherwise: who sets tokens
  * wants to know who calls, also behind a proxy on loopback. A client's certificate has a role, too;
- * the greatest counts. Without a token, the Host header must name this machine (against DNS
+ * the greatest counts. A proxy that is believed says in a header which user asks; the user, or a group of his, has a
+ * role, too, and so many headers of that name are a fault: it shall replace what the caller sent. Without a token, the Host header must name this machine (against DNS
  * rebinding; under TLS the certificate does) and a request that changes something must come from the
  * same site (against cross-site requests: browsers send certificates on their own), or one of `origins`;
- * so must one with a password, which browsers that have it from a URL send on their own, too.
+ * so must one with a password, which browsers that have it from a URL send on their own, too, and one that a proxy
+ * has let through, whose session is a cookie.
  */
 #ifndef DECIMA_NET_ACCESS_H
 #define DECIMA_NET_ACCESS_H
@@ -22,15 +24,32 @@
 #include <stdbool.h>
 
 #include "core/net/http.h"
+#include "core/net/shares.h"
 
 struct access_token {
-	const char *token;
+	const char *token, *sha256; /* sha256: in hex; NULL: it is `token` that is sent */
 	enum http_role role;
 	const struct dcm_label_text *labels; /* [n_labels] of profiles that come with it */
 	uint32_t n_labels;
 };
 
+struct access_group {
+	struct dcm_str name;
+	enum http_role role;
+};
+
+/* Those who let people sign in and say in a header who asks. */
+struct access_proxies {
+	const struct network *from; /* [n_from] where they are; none: nobody is believed */
+	uint32_t n_from;
+	const char *user_header, *groups_header; /* NULL, "": none */
+	enum http_role role;			 /* of each user, or a greater one of his groups */
+	const struct access_group *groups;	 /* [n_groups] */
+	uint32_t n_groups;
+};
+
 struct access_rules {
+	struct access_proxies proxies;
 	const struct access_token *tokens; /* [n_tokens] */
 	uint32_t n_tokens;
 	const char *const *hosts; /* [n_hosts] further names that a Host header may carry */
@@ -43,13 +62,15 @@ struct access_rules {
 /* Where a request came from. */
 struct access_peer {
 	bool is_unix;
-	uint32_t uid; /* of a unix peer */
+	uint32_t uid;		/* of a unix peer */
+	struct address address; /* of another */
 	bool is_tls;
 	enum http_role role; /* of its certificate; HTTP_ROLE_NONE without one */
+	struct share *share; /* as long as its connection is open; NULL: nobody's */
 };
 
 /*
- * Sets req->role, and req->labels with a token that has some, or fills the response with the refusal (421 Host, 401 token, 403 cross-site) and
+ * Sets req->role, and req->labels with a token that has some, or fills the response with the refusal (421 Host, 401 token, 403 cross-site, 400 a proxy's header that comes twice) and
  * returns false. Tokens are compared in constant time. Any thread.
  */
 bool access__check(const struct access_rules *rules, const struct access_peer *peer,

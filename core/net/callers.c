@@ -86,6 +86,7 @@ static void part(struct caller *c)
 	fd__close(c->inner.fd);
 	free(c->in.data);
 	free(c->out.data);
+	share__give(c->peer.share, SHARE_CONNECTIONS, 1);
 	unlink_caller(c);
 	c->next = s->gone;
 	s->gone = c;
@@ -316,7 +317,14 @@ static void begin_bridge(struct caller *c)
 	c->outer.ready = outer_ready;
 	c->stage = IS_BRIDGED;
 	c->all->n_bridged++;
-	if (http1__take(c->all->http1, pair[1], &c->peer) < 0 || loop__add(c->all->loop, &c->inner) < 0)
+	if (http1__take(c->all->http1, pair[1], &c->peer) < 0) {
+		part(c);
+		return;
+	}
+	/* It counts there. */
+	share__give(c->peer.share, SHARE_CONNECTIONS, 1);
+	c->peer.share = NULL;
+	if (loop__add(c->all->loop, &c->inner) < 0)
 		part(c);
 	else
 		run_bridge(c);
@@ -395,6 +403,7 @@ void callers__take(struct callers *s, int fd, const struct access_peer *peer, bo
 	struct caller *c = NEW(struct caller);
 
 	if (!c) {
+		share__give(peer->share, SHARE_CONNECTIONS, 1);
 		fd__close(fd);
 		return;
 	}

@@ -34,7 +34,7 @@ void callers__init(struct callers *s, struct loop *loop, struct requests *reques
 /* Ends all. No handler runs. */
 void callers__fini(struct callers *s);
 
-/* Takes a connection and its descriptor, which is closed when memory runs out. `is_tls`: it has to begin with a handshake. */
+/* Takes a connection with its descriptor, which is closed when memory runs out, and its place in peer->share. `is_tls`: it has to begin with a handshake. */
 void callers__take(struct callers *s, int fd, const struct access_peer *peer, bool is_tls);
 
 /* Connections here and at http1, each once. */

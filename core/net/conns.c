@@ -34,6 +34,7 @@ static void unlink_conn(struct conn *c)
 	if (c->next)
 		c->next->prev = c->prev;
 	s->n--;
+	share__give(c->peer.share, SHARE_CONNECTIONS, 1);
 	pthread_cond_broadcast(&s->quiet);
 	free(c);
 }
@@ -65,6 +66,7 @@ struct conn *conns__add(struct conns *s, int fd, const struct access_peer *peer,
 	c->all = s;
 	c->fd = fd;
 	c->peer = *peer;
+	share__take(c->peer.share, SHARE_CONNECTIONS, 1, UINT64_MAX);
 	c->phase = CONN_HANDED;
 	c->deadline_ns = deadline_ns;
 	pthread_mutex_lock(&s->lock);

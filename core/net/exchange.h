@@ -39,6 +39,7 @@ struct exchange {
 	uint64_t body_bytes; /* as the head has it; EXCHANGE_UNSAID when it does not say */
 	uint64_t max_body;   /* that its route takes */
 	uint64_t reserved;   /* for the body, of what all bodies in memory have together */
+	struct share *share; /* what its client has of that and more; touched only while it has something */
 	struct buf body; /* at most what its route takes; with request.file, what is not in the file yet */
 	uint64_t timed_bytes;  /* of the body, when it had its last deadline */
 	uint64_t file_bytes;   /* that the file may have */

@@ -10,6 +10,7 @@
 #include <string.h>
 
 #include "core/base/error.h"
+#include "core/base/grpc_timeout.h"
 #include "core/base/str.h"
 #include "core/deflate/deflate.h"
 
@@ -157,28 +158,7 @@ bool grpc__open(enum grpc_form form, struct http_request *req, uint64_t max_unpa
 
 int64_t grpc__timeout_ns(const struct http_request *req)
 {
-	static const struct {
-		char unit;
-		int64_t ns;
-	} units[] = { { 'n', 1 },	   { 'u', 1000 },	 { 'm', 1000000 },
-		      { 'S', 1000000000 }, { 'M', 60000000000 }, { 'H', 3600000000000 } };
-	struct dcm_str t = http_request__header(req, "grpc-timeout");
-	int64_t n = 0;
-
-	if (t.n == 0)
-		return INT64_MAX;
-	/* At most eight digits, and the unit. */
-	if (t.n < 2 || t.n > 9)
-		return -1;
-	for (uint32_t i = 0; i + 1 < t.n; i++) {
-		if (t.p[i] < '0' || t.p[i] > '9')
-			return -1;
-		n = 10 * n + (t.p[i] - '0');
-	}
-	for (size_t i = 0; i < sizeof(units) / sizeof(units[0]); i++)
-		if (units[i].unit == t.p[t.n - 1])
-			return n > INT64_MAX / units[i].ns ? INT64_MAX : n * units[i].ns;
-	return -1;
+	return grpc_timeout__read(http_request__header(req, "grpc-timeout"));
 }
 
 /* ------------------------------------------------------------------------------------------------

@@ -14,7 +14,6 @@
 #include <netinet/in.h>
 #include <netinet/tcp.h>
 #include <nettle/sha2.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <strings.h>
@@ -23,6 +22,7 @@
 
 #include "core/base/arena.h"
 #include "core/base/error.h"
+#include "core/base/grpc_timeout.h"
 #include "core/base/str.h"
 #include "core/base/units.h"
 #include "core/net/http_fault.h"
@@ -288,19 +288,17 @@ static int add_hash(struct call *c)
 
 /*
  * TE: without it, proxies on the way may drop the trailers. grpc-timeout: who knows how long this side waits answers within
- * that time, with a reason (https://github.com/grpc/grpc/blob/master/doc/PROTOCOL-HTTP2.md: at most eight digits).
+ * that time, with a reason.
  */
 static int add_grpc_headers(struct call *c)
 {
-	int64_t left_ms = c->ask.timeout_ns > 0 ? (c->begun_ns + c->ask.timeout_ns - pool__now()) / MS
-						: 0;
-	char text[16];
+	char text[GRPC_TIMEOUT_TEXT];
 
 	if (http_setup__add_header(&c->lists.headers, "TE", "trailers") < 0)
 		return -ENOMEM;
-	if (left_ms <= 0)
+	if (c->ask.timeout_ns <= 0)
 		return 0;
-	snprintf(text, sizeof(text), "%" PRId64 "m", left_ms < 99999999 ? left_ms : 99999999);
+	grpc_timeout__format(c->begun_ns + c->ask.timeout_ns - pool__now(), text);
 	return http_setup__add_header(&c->lists.headers, "grpc-timeout", text);
 }
 

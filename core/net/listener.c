@@ -9,6 +9,7 @@
 #include "core/net/listener.h"
 
 #include <errno.h>
+#include <netdb.h>
 #include <netinet/in.h>
 #include <netinet/tcp.h>
 #include <pthread.h>
@@ -22,6 +23,7 @@
 #include "core/base/fd.h"
 #include "core/base/mem.h"
 #include "core/net/callers.h"
+#include "core/net/shares.h"
 #include "core/net/sockets.h"
 
 #define SECOND INT64_C(1000000000)
@@ -49,7 +51,9 @@ struct listener {
 	struct http1 *http1;
 	struct tls_server *tls;
 	struct callers callers;
+	struct shares shares;
 	int64_t accepted_ns; /* the last one */
+	int64_t told_ns;     /* of a client that has too many connections */
 
 	pthread_t thread;
 	bool thread_runs, has_callers;
@@ -82,24 +86,51 @@ static bool is_full(const struct listener *l, const struct sockets_one *s)
 	return callers__n(&l->callers) >= l->o.max_connections + (s->path[0] ? UNIX_CONNECTIONS : 0);
 }
 
-static struct access_peer peer_of(const struct listener *l, const struct sockets_one *s, int fd)
+/* With its place in its share, which is NULL when it has none left. */
+static struct access_peer peer_of(struct listener *l, const struct sockets_one *s, int fd,
+				  const struct sockaddr_storage *from)
 {
+	struct access_peer peer = { .is_unix = s->path[0], .is_tls = l->tls && !s->path[0] };
 	struct ucred cred;
 	socklen_t n = sizeof(cred);
 
-	if (!s->path[0])
-		return (struct access_peer){ .is_tls = l->tls };
-	return (struct access_peer){ .is_unix = true,
-				     .uid = getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &cred, &n) == 0
-						    ? cred.uid
-						    : UINT32_MAX };
+	if (peer.is_unix)
+		peer.uid = getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &cred, &n) == 0 ? cred.uid
+										   : UINT32_MAX;
+	else
+		address__of((const struct sockaddr *)from, &peer.address);
+	peer.share = shares__enter(&l->shares, peer.is_unix ? NULL : &peer.address, peer.uid,
+				   peer.is_unix ? UINT64_MAX : l->o.max_client_connections);
+	return peer;
 }
 
-static void take(struct listener *l, const struct sockets_one *s, int fd)
+/* Not each: a line a minute. */
+static void refuse(struct listener *l, const struct sockaddr_storage *from, int fd)
 {
-	struct access_peer peer = peer_of(l, s, fd);
+	char address[INET6_ADDRSTRLEN] = "?";
+
+	fd__close(fd);
+	stats__counter_add(l->requests.n_refused, 1);
+	if (l->told_ns && now_ns() - l->told_ns < 60 * SECOND)
+		return;
+	l->told_ns = now_ns();
+	getnameinfo((const struct sockaddr *)from, sizeof(*from), address, sizeof(address), NULL, 0,
+		    NI_NUMERICHOST);
+	log__line(l->requests.log, DCM_LOG_WARNING,
+		  "server", "%s has %u connections open, and further ones are closed: server.max_client_connections",
+		  address, l->o.max_client_connections);
+}
+
+static void take(struct listener *l, const struct sockets_one *s, int fd,
+		 const struct sockaddr_storage *from)
+{
+	struct access_peer peer = peer_of(l, s, fd, from);
 	int on = 1, idle_s = KEEP_IDLE_S, step_s = KEEP_STEP_S, steps = KEEP_STEPS;
 
+	if (!peer.share) {
+		refuse(l, from, fd);
+		return;
+	}
 	if (!s->path[0]) {
 		setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &on, sizeof(on));
 		setsockopt(fd, SOL_SOCKET, SO_KEEPALIVE, &on, sizeof(on));
@@ -118,7 +149,10 @@ static void accept_some(struct loop_source *source, uint32_t events)
 	(void)events;
 	l->accepted_ns = now_ns();
 	for (int i = 0; i < ACCEPTS_A_TURN; i++) {
-		int fd = accept4(source->fd, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);
+		struct sockaddr_storage address = { .ss_family = AF_UNSPEC };
+		socklen_t n = sizeof(address);
+		int fd = accept4(source->fd, (struct sockaddr *)&address, &n,
+				 SOCK_CLOEXEC | SOCK_NONBLOCK);
 
 		if (fd < 0) {
 			/* Out of descriptors: it stays in the backlog, until a tick looks again. */
@@ -131,7 +165,7 @@ static void accept_some(struct loop_source *source, uint32_t events)
 			stats__counter_add(l->requests.n_refused, 1);
 			continue;
 		}
-		take(l, from->socket, fd);
+		take(l, from->socket, fd, &address);
 	}
 }
 
@@ -222,6 +256,8 @@ static void set_defaults(struct listener_options *o)
 {
 	o->base_path = o->base_path ? o->base_path : "";
 	o->max_connections = o->max_connections ? o->max_connections : 512;
+	if (!o->max_client_connections)
+		o->max_client_connections = (uint32_t)share__most(o->max_connections);
 	o->n_workers = o->n_workers ? o->n_workers : 4;
 	o->max_waiting = o->max_waiting ? o->max_waiting : 64;
 	o->bodies_max_bytes = o->bodies_max_bytes ? o->bodies_max_bytes : 64 * MIB;
@@ -258,7 +294,11 @@ int listener__new(const struct listener_options *o, const struct http_routes *ro
 	requests__init(&l->requests, &l->o, routes, log, stats);
 	if (stats)
 		count(l, stats);
-	r = o->tls ? tls_server__new(o->tls, log, &l->tls, err) : 0;
+	r = shares__init(&l->shares, l->o.max_connections);
+	if (r < 0)
+		error__nomem(err);
+	else
+		r = o->tls ? tls_server__new(o->tls, log, &l->tls, err) : 0;
 	if (r == 0)
 		r = sockets__bind(&l->sockets, o->addresses, o->n_addresses, err);
 	if (r < 0) {
@@ -361,6 +401,7 @@ void listener__free(struct listener *l)
 		callers__fini(&l->callers);
 	http1__free(l->http1);
 	requests__fini(&l->requests, l->stats);
+	shares__fini(&l->shares);
 	sockets__close(&l->sockets);
 	tls_server__free(l->tls);
 	loop__fini(&l->loop);

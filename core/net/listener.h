@@ -24,6 +24,7 @@ struct listener_options {
 	const char *base_path; /* "/x/y": paths below it are also answered without it; NULL, "": none */
 	const struct access_rules *rules; /* outlive the listener, with everything they point to */
 	uint32_t max_connections;	  /* 16 more over unix sockets. 0: 512 */
+	uint32_t max_client_connections;  /* of one address; 0: three quarters of them */
 	uint32_t n_workers;   /* for questions; `control` routes and files have their own. 0: 4 */
 	uint32_t max_waiting; /* requests that wait for a worker; beyond it 503. 0: 64 */
 	uint64_t bodies_max_bytes; /* of all requests' bodies in memory together; beyond it 503. 0: 64 MiB */

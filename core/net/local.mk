@@ -3,6 +3,7 @@
 noinst_LTLIBRARIES += core/net/libnet.la
 core_net_libnet_la_SOURCES = \
 	core/net/access.c core/net/access.h \
+	core/net/address.c core/net/address.h \
 	core/net/callers.c core/net/callers.h \
 	core/net/conns.c core/net/conns.h \
 	core/net/cors.c core/net/cors.h \
@@ -31,6 +32,7 @@ core_net_libnet_la_SOURCES = \
 	core/net/refusal.c core/net/refusal.h \
 	core/net/requests.c core/net/requests.h \
 	core/net/secret.c core/net/secret.h \
+	core/net/shares.c core/net/shares.h \
 	core/net/sockets.c core/net/sockets.h \
 	core/net/stream.c core/net/stream.h \
 	core/net/talk.c core/net/talk.h \

@@ -101,7 +101,8 @@ static bool reserve(struct requests *r, struct exchange *x, uint64_t n)
 	bool room;
 
 	pthread_mutex_lock(&r->lock);
-	room = n <= r->o->bodies_max_bytes - r->reserved;
+	room = n <= r->o->bodies_max_bytes - r->reserved &&
+	       share__take(x->share, SHARE_BODIES, n, share__most(r->o->bodies_max_bytes));
 	if (room)
 		r->reserved += n;
 	pthread_mutex_unlock(&r->lock);
@@ -112,8 +113,9 @@ static bool reserve(struct requests *r, struct exchange *x, uint64_t n)
 static void refuse_memory(struct exchange *x)
 {
 	http_response__header(&x->response, "Retry-After", "1");
-	http_response__problem(&x->response, 503,
-			       "other requests' bodies take the memory; try again in a second");
+	http_response__problem(
+		&x->response,
+		503, "other requests' bodies, or this client's others, take the memory; try again in a second");
 }
 
 /* Sets memory aside for a body that is on its way; false: the response says why not. */
@@ -152,6 +154,12 @@ static bool reserve_file(struct requests *r, struct exchange *x, uint64_t n, uin
 	pthread_mutex_lock(&r->lock);
 	room = (!is_new || r->n_files < MAX_FILES) &&
 	       r->files_bytes / WHOLE_FILES + (n + WHOLE_FILES - 1) / WHOLE_FILES <= max_bytes;
+	if (room && is_new)
+		room = share__take(x->share, SHARE_FILES, 1, share__most(MAX_FILES));
+	if (room && !share__take(x->share, SHARE_FILE_BYTES, n, share__most(WHOLE_FILES * max_bytes))) {
+		share__give(x->share, SHARE_FILES, is_new);
+		room = false;
+	}
 	if (room) {
 		r->n_files += is_new;
 		r->files_bytes += n;
@@ -260,7 +268,7 @@ static bool begin_talk(struct requests *r, struct exchange *x, const struct http
 		return false;
 	}
 	pthread_mutex_lock(&r->lock);
-	if (*place < most) {
+	if (*place < most && (watches || share__take(x->share, SHARE_TALKS, 1, share__most(most)))) {
 		++*place;
 		x->talk_place = place;
 	}
@@ -287,6 +295,7 @@ bool requests__head(struct requests *r, struct exchange *x, const struct access_
 {
 	const struct http_route *route = NULL;
 
+	x->share = peer->share;
 	if (read_head(x, method) && cut_base(r, x) && note_route(r, x, &route) &&
 	    !cors__answers(r->o->rules, r->routes, &x->request, &x->response) && take_form(x) &&
 	    access__check(r->o->rules, peer, &x->request, &x->response) &&
@@ -433,6 +442,10 @@ void requests__end(struct requests *r, struct exchange *x)
 {
 	if (!x)
 		return;
+	share__give(x->share, SHARE_BODIES, x->reserved);
+	share__give(x->share, SHARE_FILES, x->has_file_place);
+	share__give(x->share, SHARE_FILE_BYTES, x->file_reserved);
+	share__give(x->share, SHARE_TALKS, x->talk_place == &r->n_talks);
 	pthread_mutex_lock(&r->lock);
 	r->reserved -= x->reserved;
 	r->n_files -= x->has_file_place;

@@ -317,6 +317,24 @@ daemon_stop
 expect_status clean_end 0 "$daemon_status"
 if [ -e "$dir/sock" ]; then not_ok socket_is_removed "it is still there"; else ok socket_is_removed; fi
 
+# --- behind a proxy that says who asks: what it names counts, from where it is
+printf '%s\n' 'storage: { memory: {} }' 'server:' '  proxy: { from: 127.0.0.2, groups_header: Remote-Groups, groups: { sre: admin } }' \
+	"  tokens: [ { token: 'sha256:$(printf sesame | sha256sum | cut -d' ' -f1)', role: write } ]" >"$dir/proxy.yaml"
+if daemon_start -c "$dir/proxy.yaml" --listen 127.0.0.1:0; then
+	behind() { status --interface 127.0.0.2 "$@"; }
+	expect_status a_proxy_that_names_nobody 401 "$(behind "$at/api/v1/types")"
+	expect_status a_proxys_user 200 "$(behind -H 'X-Forwarded-User: alice' "$at/api/v1/types")"
+	expect_status a_proxys_user_twice 400 "$(behind -H 'X-Forwarded-User: alice' -H 'X-Forwarded-User: bob' "$at/api/v1/types")"
+	expect_status a_proxys_user_administers_nothing 403 "$(behind -X POST -H 'X-Forwarded-User: alice' -H 'Remote-Groups: dev' "$at/-/reload")"
+	expect_status a_proxys_group_does 200 "$(behind -X POST -H 'X-Forwarded-User: alice' -H 'Remote-Groups: dev, sre' "$at/-/reload")"
+	expect_status who_is_no_proxy_names_nobody 401 "$(status -H 'X-Forwarded-User: alice' "$at/api/v1/types")"
+	expect_status a_hashed_token 200 "$(status -H 'Authorization: Bearer sesame' "$at/api/v1/types")"
+	expect_status its_hash_is_none 401 "$(status -H "Authorization: Bearer $(printf sesame | sha256sum | cut -d' ' -f1)" "$at/api/v1/types")"
+	daemon_stop
+else
+	not_ok proxy "$(tail -n 1 "$dir/log")"
+fi
+
 # --- with tokens, nobody reads or writes without one; root on the socket is root
 printf '%s\n' 'storage: { memory: {} }' 'server:' '  tokens: [ { token: sesame, role: read } ]' >"$dir/tokens.yaml"
 if daemon_start -c "$dir/tokens.yaml" --listen 127.0.0.1:0; then

@@ -194,11 +194,19 @@ int listening_end(void **state)
 
 int listening_connect(void)
 {
+	return listening_connect_as(0);
+}
+
+int listening_connect_as(int client)
+{
+	struct sockaddr_in from = { .sin_family = AF_INET,
+				    .sin_addr.s_addr = htonl(INADDR_LOOPBACK + (uint32_t)client) };
 	struct sockaddr_in sin = { .sin_family = AF_INET,
 				   .sin_port = htons(served.port),
 				   .sin_addr.s_addr = htonl(INADDR_LOOPBACK) };
 	int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
 
+	assert_int_equal(bind(fd, (struct sockaddr *)&from, sizeof(from)), 0);
 	assert_int_equal(connect(fd, (struct sockaddr *)&sin, sizeof(sin)), 0);
 	return fd;
 }

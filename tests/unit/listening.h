@@ -30,8 +30,10 @@ extern const struct log served_quiet;
 int listening_begin(void **state);
 int listening_end(void **state);
 
-/* A socket to it. */
+/* A socket to it; as client 0. */
 int listening_connect(void);
+/* Each client has an address of its own; they are numbered up to 253. */
+int listening_connect_as(int client);
 /* Until it is that many, or 5 s are over, and then it is. */
 void listening_wait(_Atomic int *n, int want);
 

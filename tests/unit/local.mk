@@ -264,7 +264,8 @@ unit_tests += tests/unit/test_http_pool_many
 tests_unit_test_http_pool_many_SOURCES = tests/unit/test_http_pool_many.c $(HTTP_PEER) $(FAILMALLOC)
 tests_unit_test_http_pool_many_LDFLAGS = $(AM_LDFLAGS) $(LDFLAGS_FAILMALLOC)
 tests_unit_test_http_pool_many_LDADD = $(NET_LA) $(UNIT_LIBS)
-unit_tests += tests/unit/test_no_proxy tests/unit/test_secret
+unit_tests += tests/unit/test_no_proxy tests/unit/test_secret tests/unit/test_shares
+tests_unit_test_shares_LDADD = $(NET_LA) $(UNIT_LIBS)
 tests_unit_test_no_proxy_LDADD = $(NET_LA) $(UNIT_LIBS)
 tests_unit_test_secret_LDADD = $(NET_LA) $(UNIT_LIBS)
 
@@ -625,7 +626,7 @@ tests_unit_test_clock_watch_LDADD = $(BASE_LA) $(UNIT_LIBS)
 # What core/main wires, with the plugins of the build tree.
 PLAN_SAMPLE = tests/unit/plan_sample.c tests/unit/plan_sample.h \
 	core/main/foreign.c core/main/foreign.h \
-	core/main/plan.c core/main/plan.h core/main/plan_effective.c core/main/settings.c core/main/settings.h
+	core/main/plan.c core/main/plan.h core/main/plan_effective.c core/main/server_settings.c core/main/settings.c core/main/settings.h
 GRAPH_SAMPLE = $(PLAN_SAMPLE) \
 	core/main/clock_watch.c core/main/clock_watch.h \
 	core/main/debuginfod.c core/main/debuginfod.h \

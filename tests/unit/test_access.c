@@ -22,15 +22,21 @@ static const struct access_rules local = {
 static const char *const origins[] = { "https://apps.example" };
 static const struct access_rules remote = { .tokens = tokens, .n_tokens = 2, .anonymous = HTTP_ROLE_NONE };
 
+/* printf hashed | sha256sum */
+static const char hashed[] = "1a06df824ed741b53c785079a6347f00eec5af82f9850775409ca69dff4068a6";
+static const struct access_token hashed_tokens[] = { { .token = "reader", .role = HTTP_ROLE_READ },
+						     { .sha256 = hashed, .role = HTTP_ROLE_ADMIN } };
+static const struct access_rules with_hash = { .tokens = hashed_tokens, .n_tokens = 2 };
+
 struct ask {
-	const char *host, *authorization, *origin;
+	const char *host, *authorization, *origin, *user, *user_again, *groups;
 	enum http_method method;
 };
 
 /* The status of a refusal, or minus the role. */
 static int check(const struct access_rules *rules, const struct access_peer *peer, struct ask a)
 {
-	struct dcm_field h[3];
+	struct dcm_field h[6];
 	struct http_request req = { .method = a.method, .headers = h };
 	struct http_response resp = { .status = 200 };
 	int result;
@@ -41,6 +47,12 @@ static int check(const struct access_rules *rules, const struct access_peer *pee
 		h[req.n_headers++] = (struct dcm_field){ STR("authorization"), str__of(a.authorization) };
 	if (a.origin)
 		h[req.n_headers++] = (struct dcm_field){ STR("origin"), str__of(a.origin) };
+	if (a.user)
+		h[req.n_headers++] = (struct dcm_field){ STR("x-forwarded-user"), str__of(a.user) };
+	if (a.user_again)
+		h[req.n_headers++] = (struct dcm_field){ STR("X-Forwarded-User"), str__of(a.user_again) };
+	if (a.groups)
+		h[req.n_headers++] = (struct dcm_field){ STR("remote-groups"), str__of(a.groups) };
 	result = access__check(rules, peer, &req, &resp) ? -(int)req.role : resp.status;
 	http_response__fini(&resp);
 	return result;
@@ -68,6 +80,88 @@ static void test_tokens(void **state)
 			       (struct ask){ .host = "127.0.0.1", .authorization = "Basic x" }),
 			 401);
 	assert_int_equal(check(&remote, &tcp, (struct ask){ .host = "127.0.0.1" }), -HTTP_ROLE_NONE);
+}
+
+static void test_hashed_tokens(void **state)
+{
+	static const struct {
+		const char *authorization;
+		int want;
+	} cases[] = { { "Bearer hashed", -HTTP_ROLE_ADMIN },
+		      { "Bearer reader", -HTTP_ROLE_READ },
+		      { "Basic dTpoYXNoZWQ=", -HTTP_ROLE_ADMIN }, /* u:hashed */
+		      { "Bearer hashe", 401 },
+		      { "Bearer ", 401 } };
+	char the_hash[128];
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++)
+		assert_int_equal(
+			check(&with_hash, &tcp,
+			      (struct ask){ .host = "a.b", .authorization = cases[i].authorization }),
+			cases[i].want);
+	/* What stands in the configuration opens nothing. */
+	snprintf(the_hash, sizeof(the_hash), "Bearer %s", hashed);
+	assert_int_equal(
+		check(&with_hash, &tcp, (struct ask){ .host = "a.b", .authorization = the_hash }), 401);
+}
+
+static void test_proxies(void **state)
+{
+	struct access_rules rules = { .tokens = tokens, .n_tokens = 2 };
+	struct network from[2];
+	static const struct access_group groups[] = { { STR("sre"), HTTP_ROLE_ADMIN },
+						      { STR("dev"), HTTP_ROLE_WRITE } };
+	struct access_peer proxy = { .is_tls = false }, stranger = { .is_tls = false };
+	const struct access_peer user = { .is_unix = true, .uid = 4242 };
+
+	(void)state;
+	assert_true(network__read("10.1.0.0/16", &from[0]) && network__read("fd00::7", &from[1]));
+	assert_true(address__read("10.1.2.3", &proxy.address));
+	assert_true(address__read("10.2.0.1", &stranger.address));
+	rules.proxies = (struct access_proxies){ .from = from,
+						 .n_from = 2,
+						 .user_header = "X-Forwarded-User",
+						 .groups_header = "Remote-Groups",
+						 .role = HTTP_ROLE_READ,
+						 .groups = groups,
+						 .n_groups = 2 };
+	const struct {
+		const struct access_peer *peer;
+		struct ask ask;
+		int want;
+	} cases[] = {
+		{ &proxy, { .user = "alice" }, -HTTP_ROLE_READ },
+		{ &proxy, { .user = "alice", .groups = "dev" }, -HTTP_ROLE_WRITE },
+		{ &proxy, { .user = "alice", .groups = "others, sre ,dev" }, -HTTP_ROLE_ADMIN },
+		{ &proxy, { .user = "alice", .groups = "sres,,de,sr e" }, -HTTP_ROLE_READ },
+		/* Groups alone are nobody's. */
+		{ &proxy, { .host = "10.1.0.1", .groups = "sre" }, -HTTP_ROLE_NONE },
+		{ &proxy, { .host = "10.1.0.1", .user = "" }, -HTTP_ROLE_NONE },
+		/* One of the two is what the caller sent. */
+		{ &proxy, { .user = "alice", .user_again = "root" }, 400 },
+		/* What the proxy itself has asked for goes on to here. */
+		{ &proxy, { .user = "alice", .authorization = "Basic YWxpY2U6cGFzcw==" }, -HTTP_ROLE_READ },
+		{ &proxy, { .user = "alice", .authorization = "Bearer boss" }, -HTTP_ROLE_ADMIN },
+		{ &proxy, { .authorization = "Bearer wrong" }, 401 },
+		{ &stranger, { .host = "10.2.0.1", .user = "alice", .groups = "sre" }, -HTTP_ROLE_NONE },
+		{ &user, { .user = "alice", .groups = "sre" }, -HTTP_ROLE_NONE },
+		/* The session is a cookie, which other sites' pages have sent, too. */
+		{ &proxy,
+		  { .host = "a.b", .user = "alice", .groups = "dev", .origin = "http://evil.example", .method = HTTP_POST },
+		  403 },
+		{ &proxy,
+		  { .host = "a.b", .user = "alice", .groups = "dev", .origin = "https://a.b", .method = HTTP_POST },
+		  -HTTP_ROLE_WRITE },
+	};
+	for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++)
+		if (check(&rules, cases[i].peer, cases[i].ask) != cases[i].want)
+			fail_msg("case %zu: %d", i, check(&rules, cases[i].peer, cases[i].ask));
+	assert_true(address__read("fd00::7", &proxy.address));
+	assert_int_equal(check(&rules, &proxy, (struct ask){ .user = "alice" }), -HTTP_ROLE_READ);
+	assert_true(address__read("fd00::8", &proxy.address));
+	assert_int_equal(check(&rules, &proxy, (struct ask){ .host = "[::1]", .user = "alice" }),
+			 -HTTP_ROLE_NONE);
 }
 
 /* Also of one on a unix socket, who is admin without. */
@@ -292,6 +386,8 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_tokens),
+		cmocka_unit_test(test_hashed_tokens),
+		cmocka_unit_test(test_proxies),
 		cmocka_unit_test(test_labels),
 		cmocka_unit_test(test_hosts),
 		cmocka_unit_test(test_no_host_has_its_own_sentence),

@@ -5,6 +5,7 @@
 #include <nettle/base64.h>
 #include <string.h>
 
+#include "core/base/grpc_timeout.h"
 #include "core/base/str.h"
 #include "core/deflate/deflate.h"
 #include "core/net/grpc.h"
@@ -254,13 +255,33 @@ static void test_timeouts(void **state)
 	}
 }
 
+static void test_said_timeouts(void **state)
+{
+	static const struct {
+		int64_t ns;
+		const char *text;
+	} rows[] = { { -7, "1m" },
+		     { 999999, "1m" },
+		     { 1999999, "1m" },
+		     { 30000000000, "30000m" },
+		     { INT64_MAX, "99999999m" } };
+	char text[GRPC_TIMEOUT_TEXT];
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+		assert_int_equal(grpc_timeout__format(rows[i].ns, text), strlen(rows[i].text));
+		assert_string_equal(text, rows[i].text);
+		assert_true(grpc_timeout__read(str__of(text)) > 0);
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_forms),	    cmocka_unit_test(test_messages),
 		cmocka_unit_test(test_no_messages), cmocka_unit_test(test_packed),
 		cmocka_unit_test(test_answers),	    cmocka_unit_test(test_statuses),
-		cmocka_unit_test(test_timeouts),
+		cmocka_unit_test(test_timeouts),    cmocka_unit_test(test_said_timeouts),
 	};
 
 	return cmocka_run_group_tests_name("grpc", tests, NULL, NULL);

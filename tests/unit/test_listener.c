@@ -208,7 +208,7 @@ static void test_more_connections_than_there_may_be(void **state)
 	(void)state;
 	for (int round = 0; round < 10; round++) {
 		for (int i = 0; i < N; i++)
-			fds[i] = listening_connect();
+			fds[i] = listening_connect_as(i % 4);
 		while (n_closed(fds, N) < 40)
 			poll(NULL, 0, 1);
 		ask_as_admin();
@@ -222,6 +222,25 @@ static void test_more_connections_than_there_may_be(void **state)
 		send(fds[0], get, sizeof(get) - 1, MSG_NOSIGNAL);
 		status = read_status(fds[0]);
 	}
+}
+
+/* One client has three quarters of them, and the others what is left. */
+static void test_one_client_with_all_connections(void **state)
+{
+	enum { MOST = LISTENING_CONNECTIONS / 4 * 3, N = MOST + 5 };
+	const double before = n_refused();
+	int fds[N];
+
+	(void)state;
+	for (int i = 0; i < N; i++)
+		fds[i] = listening_connect_as(1);
+	while (n_closed(fds, N) < 5)
+		poll(NULL, 0, 1);
+	assert_int_equal(call("/quick", HTTP_GET, NULL, NULL, 0), 200);
+	assert_true(n_refused() - before == 5);
+	assert_int_equal(n_closed(fds, N), 5);
+	for (int i = 0; i < N; i++)
+		close(fds[i]);
 }
 
 static void test_malformed(void **state)
@@ -390,20 +409,26 @@ static void test_bodies_together(void **state)
 {
 	static const char one[] =
 		"POST /echo HTTP/1.1\r\nHost: localhost\r\nContent-Length: 1000\r\n\r\n";
-	int fd = listening_connect(), other = listening_connect();
+	int fd = listening_connect_as(1), same = listening_connect_as(1),
+	    other = listening_connect_as(2);
 	char body[1001];
 
 	(void)state;
 	snprintf(body, sizeof(body), "%01000d", 0);
 	send_text(fd, one);
+	/* Another client has room for what this one has none for, three quarters of it: 1125. */
+	send_text(same, one);
+	assert_int_equal(read_status(same), 503);
 	assert_int_equal(post_head("/echo", "Content-Length: 500\r\nExpect: 100-continue"), 100);
 	send_text(other, one);
 	assert_int_equal(read_status(other), 503);
-	close(other);
 	assert_int_equal(post_head("/echo", "Transfer-Encoding: chunked"), 503);
 	send_text(fd, body);
 	assert_int_equal(read_status(fd), 200);
 	close(fd);
+	close(same);
+	close(other);
+	/* Who has nothing yet may send one that is larger than that. */
 	assert_int_equal(post_head("/echo", "Content-Length: 1000\r\nExpect: 100-continue"), 100);
 }
 
@@ -557,7 +582,7 @@ static void assert_at_once(int n, size_t n_bytes)
 	snprintf(head, sizeof(head),
 		 "POST /file HTTP/1.1\r\nHost: localhost\r\nContent-Length: %zu\r\n\r\nab", n_bytes);
 	for (int i = 0; i < n; i++) {
-		fds[i] = listening_connect();
+		fds[i] = listening_connect_as(i % 2);
 		send_text(fds[i], head);
 	}
 	for (int i = 0; i < 100 && status != 503; i++) {
@@ -574,6 +599,27 @@ static void assert_at_once(int n, size_t n_bytes)
 	for (int i = 0; i < 500 && status == 503; i++)
 		status = send_body(10, answer, sizeof(answer));
 	assert_int_equal(status, 200);
+}
+
+/* Of one client's, three quarters. */
+static void test_one_client_with_all_files(void **state)
+{
+	static const char head[] =
+		"POST /file HTTP/1.1\r\nHost: localhost\r\nContent-Length: 10\r\n\r\nab";
+	int fds[25];
+
+	(void)state;
+	for (int i = 0; i < 25; i++) {
+		fds[i] = listening_connect_as(1);
+		send_text(fds[i], head);
+		poll(NULL, 0, 1);
+	}
+	assert_int_equal(read_status(fds[24]), 503);
+	assert_int_equal(post_head("/file", "Content-Length: 1\r\nExpect: 100-continue"), 100);
+	for (int i = 0; i < 24; i++)
+		assert_int_equal(read_status(fds[i]), 0);
+	for (int i = 0; i < 25; i++)
+		close(fds[i]);
 }
 
 static void test_file_bodies_at_once(void **state)
@@ -867,6 +913,7 @@ int main(void)
 		cmocka_unit_test(test_get),
 		cmocka_unit_test(test_unix_is_admin),
 		cmocka_unit_test(test_more_connections_than_there_may_be),
+		cmocka_unit_test(test_one_client_with_all_connections),
 		cmocka_unit_test(test_malformed),
 		cmocka_unit_test(test_refused_by_libmicrohttpd),
 		cmocka_unit_test(test_many_parameters),
@@ -879,6 +926,7 @@ int main(void)
 		cmocka_unit_test(test_file_body),
 		cmocka_unit_test(test_file_body_is_refused_early),
 		cmocka_unit_test(test_file_body_in_chunks),
+		cmocka_unit_test(test_one_client_with_all_files),
 		cmocka_unit_test(test_file_bodies_at_once),
 		cmocka_unit_test(test_slow_body),
 		cmocka_unit_test(test_long_body),

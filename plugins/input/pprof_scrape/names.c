@@ -91,22 +91,13 @@ static bool is_blank(char c)
 	return c == ' ' || c == '\t' || c == '\r';
 }
 
-static struct dcm_str trimmed(struct dcm_str s)
-{
-	while (s.n && is_blank(*s.p))
-		s = (struct dcm_str){ s.p + 1, s.n - 1 };
-	while (s.n && is_blank(s.p[s.n - 1]))
-		s.n--;
-	return s;
-}
-
 /* "0x401136 main" in two. False: it is something else. */
 static bool split(struct dcm_str line, uint64_t *ret_address, struct dcm_str *ret_name)
 {
 	uint64_t address = 0;
 	uint32_t i = 2;
 
-	line = trimmed(line);
+	line = str__trim(line);
 	if (line.n < 3 || line.p[0] != '0' || (line.p[1] | 0x20) != 'x')
 		return false;
 	for (int digit; i < line.n && (digit = str__hex_digit(line.p[i])) >= 0; i++) {
@@ -117,7 +108,7 @@ static bool split(struct dcm_str line, uint64_t *ret_address, struct dcm_str *re
 	if (i == 2 || i == line.n || !is_blank(line.p[i]))
 		return false;
 	*ret_address = address;
-	*ret_name = trimmed((struct dcm_str){ line.p + i, line.n - i });
+	*ret_name = str__trim((struct dcm_str){ line.p + i, line.n - i });
 	return true;
 }
 

@@ -54,17 +54,6 @@ int labels__put_pair(struct labels *l, struct dcm_str pair, struct dcm_error *er
 	return labels__put(l, name, value, err);
 }
 
-static struct dcm_str trim(struct dcm_str s)
-{
-	while (s.n && (*s.p == ' ' || *s.p == '\t')) {
-		s.p++;
-		s.n--;
-	}
-	while (s.n && (s.p[s.n - 1] == ' ' || s.p[s.n - 1] == '\t'))
-		s.n--;
-	return s;
-}
-
 static struct dcm_str unquote(struct dcm_str s)
 {
 	return s.n >= 2 && s.p[0] == '"' && s.p[s.n - 1] == '"' ? (struct dcm_str){ s.p + 1, s.n - 2 }
@@ -75,14 +64,14 @@ static int read_pair(struct labels *l, struct dcm_str pair, struct dcm_error *er
 {
 	struct dcm_str name, value;
 
-	pair = trim(pair);
+	pair = str__trim(pair);
 	if (pair.n == 0)
 		return 0;
 	if (!cut(pair, &name, &value))
 		return error__set(err, -EINVAL,
 				  "name: the label \"%.*s\" has no \"=\": write app{label=value}",
 				  STR_ARG(pair));
-	return labels__put(l, trim(name), unquote(trim(value)), err);
+	return labels__put(l, str__trim(name), unquote(str__trim(value)), err);
 }
 
 int labels__read_app(struct labels *l, struct dcm_str text, struct dcm_str *ret_app, struct dcm_error *err)
@@ -91,14 +80,14 @@ int labels__read_app(struct labels *l, struct dcm_str text, struct dcm_str *ret_
 	struct dcm_str rest;
 	int r = 0;
 
-	*ret_app = trim(brace ? (struct dcm_str){ text.p, (uint32_t)(brace - text.p) } : text);
+	*ret_app = str__trim(brace ? (struct dcm_str){ text.p, (uint32_t)(brace - text.p) } : text);
 	if (ret_app->n == 0)
 		return error__set(
 			err, -EINVAL,
 			"name: there is no application before the labels: write app{label=value}");
 	if (!brace)
 		return 0;
-	rest = trim((struct dcm_str){ brace + 1, text.n - (uint32_t)(brace + 1 - text.p) });
+	rest = str__trim((struct dcm_str){ brace + 1, text.n - (uint32_t)(brace + 1 - text.p) });
 	if (rest.n == 0 || rest.p[rest.n - 1] != '}')
 		return error__set(err, -EINVAL, "name: the labels do not end with \"}\"");
 	rest.n--;

@@ -26,6 +26,7 @@
 #include "core/base/buf.h"
 #include "core/base/cleanup.h"
 #include "core/base/error.h"
+#include "core/base/grpc_timeout.h"
 #include "core/base/hash.h"
 #include "core/base/mem.h"
 #include "plugins/output/delivery/delivery.h"
@@ -178,15 +179,19 @@ static int post(struct decima_output *o, uint64_t same_as, const uint8_t *data, 
 	char sent[24]; /* by this host's clock: the other side sees how the two differ */
 	const int n_sent = snprintf(sent, sizeof(sent), "%lld",
 				    (long long)(o->host->real_ns(o->host) / 1000000));
+	char timeout[GRPC_TIMEOUT_TEXT]; /* by which the other side says that it has not stored it yet */
+	const int64_t left_ns = deadline_mono_ns - o->host->mono_ns(o->host);
+	const uint32_t n_timeout = grpc_timeout__format(left_ns, timeout);
 	const struct dcm_http_header headers[] = {
 		{ { "content-type", 12 }, { "application/vnd.decima.batch", 28 } },
 		{ { "content-encoding", 16 }, { "gzip", 4 } },
 		{ { "decima-sent", 11 }, { sent, (uint32_t)n_sent } },
+		{ { "grpc-timeout", 12 }, { timeout, n_timeout } },
 	};
 	CLEANUP(mem__freep) uint8_t *packed = NULL;
 	struct delivery_request request = { .url = o->sender.url,
 					    .headers = headers,
-					    .n_headers = 3,
+					    .n_headers = 4,
 					    .same_as = same_as,
 					    .ret_body = ret_answer };
 	int r = pack(o, data, n, &packed, &request.n);
