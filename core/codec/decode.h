@@ -22,6 +22,8 @@ struct decode_notes {
 	const char *guessed; /* the format, where none was given; static */
 	size_t n_rounded; /* values of folded text with a fraction, which a batch has no room for */
 	const char *old_version; /* of the format, when it was told by the bytes and is not the current one; static */
+	const char *version; /* as struct dcm_found has it */
+	bool is_version_told;
 	uint64_t n_refused;	  /* profiles that were left out, the others being taken */
 	struct dcm_error refusal; /* why the first was */
 	bool has_mean_sizes;	  /* as struct dcm_found has it */
@@ -46,7 +48,8 @@ struct decode_options {
 	/* [n_temporalities]: of these sample types it is known all the same. */
 	const struct dcm_temporality_of *temporalities;
 	uint32_t n_temporalities;
-	uint32_t identity;		      /* enum dcm_identity */
+	uint32_t identity;	    /* enum dcm_identity */
+	const char *likely_version; /* as struct dcm_decode has it */
 	const struct decode_measure *measure; /* of text that does not say what it counts; NULL: the format's own */
 	/*
 	 * pprof: names of addresses in the process that have none, for people and as in the symbol table. False: nobody

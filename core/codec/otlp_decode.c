@@ -558,18 +558,24 @@ static int read_as(const struct otlp_layout *layout, const uint8_t *data, size_t
 static int read_current(const uint8_t *data, size_t n, const struct decode_options *o,
 			struct dcm_builder *b, struct dcm_error *err)
 {
+	if (o->notes)
+		o->notes->version = otlp_layout__current.name;
 	return read_as(&otlp_layout__current, data, n, o, b, err);
 }
 
 static int read_any(const uint8_t *data, size_t n, const struct decode_options *o,
 		    struct dcm_builder *b, struct dcm_error *err)
 {
-	const struct otlp_layout *layout = otlp_layout__of(data, n, err);
+	bool told;
+	const struct otlp_layout *layout = otlp_layout__of(data, n, o->likely_version, &told, err);
 
 	if (!layout)
 		return -EINVAL;
-	if (layout != &otlp_layout__current && o->notes)
-		o->notes->old_version = layout->name;
+	if (o->notes) {
+		o->notes->old_version = layout != &otlp_layout__current ? layout->name : NULL;
+		o->notes->version = layout->name;
+		o->notes->is_version_told = told;
+	}
 	return read_as(layout, data, n, o, b, err);
 }
 

@@ -4,7 +4,8 @@
  *
  * A field's wire type, and what it may hold, differ between versions where its meaning does. Some say for sure: where tables
  * stand, what time and a profile's id look like. What 1.9 and 1.10 have changed are the fields of a sample, and one with few of
- * them may be of either: so many are looked at, and each that is of one only has a voice. Without any the current one is meant.
+ * them may be of either: so many are looked at, and each that is of one only has a voice. Without a majority it is what its sender's
+ * requests were before, where that is known, and else the current one.
  *
  *	           1.4, 1.5          1.7               1.8               1.9               from 1.10
  *	Profile 3  mappings          location_indices  time, fixed64     time, fixed64     time, fixed64
@@ -19,6 +20,7 @@
 #include "core/codec/otlp_layout.h"
 
 #include <errno.h>
+#include <string.h>
 
 #include "core/base/error.h"
 #include "core/base/protobuf.h"
@@ -257,10 +259,24 @@ static struct look look_at(const uint8_t *data, size_t n)
 	return l;
 }
 
-const struct otlp_layout *otlp_layout__of(const uint8_t *data, size_t n, struct dcm_error *err)
+/* Between 1.8 and later ones no sample had a majority. The voices of profiles count for the rest. */
+static const struct otlp_layout *likeliest(const struct look *l, const char *likely)
+{
+	bool is_1_8 = likely && strcmp(likely, layout_1_8.name) == 0;
+
+	if (!is_1_8 && !(likely && strcmp(likely, layout_1_9.name) == 0))
+		return &otlp_layout__current;
+	if (l->is_1_8 != l->is_later)
+		is_1_8 = l->is_1_8 > l->is_later;
+	return is_1_8 ? &layout_1_8 : &layout_1_9;
+}
+
+const struct otlp_layout *otlp_layout__of(const uint8_t *data, size_t n, const char *likely,
+					  bool *ret_told, struct dcm_error *err)
 {
 	const struct look l = look_at(data, n);
 
+	*ret_told = true;
 	if (!l.has_dictionary && l.has_tables)
 		return &layout_1_5;
 	if (!l.has_dictionary && l.n_samples) {
@@ -273,7 +289,10 @@ const struct otlp_layout *otlp_layout__of(const uint8_t *data, size_t n, struct 
 	}
 	if (l.has_text_keys || (l.has_ranges && !l.has_number_keys))
 		return &layout_1_7;
-	if (l.is_before_1_10 <= l.is_1_10)
+	*ret_told = l.is_before_1_10 != l.is_1_10;
+	if (!*ret_told)
+		return likeliest(&l, likely);
+	if (l.is_before_1_10 < l.is_1_10)
 		return &otlp_layout__current;
 	return l.is_1_8 > l.is_later ? &layout_1_8 : &layout_1_9;
 }

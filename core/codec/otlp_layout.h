@@ -45,9 +45,10 @@ struct otlp_layout {
 extern const struct otlp_layout otlp_layout__current;
 
 /*
- * What the bytes look like, the current one when nothing tells. NULL with -EINVAL's sentence: a version that cannot be read.
- * Bytes that are no protobuf are the decoder's to refuse.
+ * What the bytes look like; where nothing tells, `likely`, by its name, or (NULL, or none that could be) the current one. NULL with
+ * -EINVAL's sentence: a version that cannot be read. Bytes that are no protobuf are the decoder's to refuse.
  */
-const struct otlp_layout *otlp_layout__of(const uint8_t *data, size_t n, struct dcm_error *err);
+const struct otlp_layout *otlp_layout__of(const uint8_t *data, size_t n, const char *likely,
+					  bool *ret_told, struct dcm_error *err);
 
 #endif

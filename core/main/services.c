@@ -148,6 +148,7 @@ static int decode_as(void *ctx, const struct dcm_decode *how, const uint8_t *dat
 		o.name_of = name_of;
 		o.name_ctx = &names;
 	}
+	o.likely_version = DCM_HAS(how, likely_version) ? how->likely_version : NULL;
 	r = codec__decode_with(how->format, data, n, &o, ret_batch, err);
 	if (r == 0 && DCM_HAS(how, found) && how->found) {
 		how->found->old_version = notes.old_version;
@@ -155,6 +156,10 @@ static int decode_as(void *ctx, const struct dcm_decode *how, const uint8_t *dat
 		how->found->refusal = notes.refusal;
 		if (DCM_HAS(how->found, has_mean_sizes))
 			how->found->has_mean_sizes = notes.has_mean_sizes;
+		if (DCM_HAS(how->found, is_version_told)) {
+			how->found->version = notes.version;
+			how->found->is_version_told = notes.is_version_told;
+		}
 	}
 	return r;
 }

@@ -37,6 +37,13 @@ bool address__of(const struct sockaddr *from, struct address *ret)
 	return true;
 }
 
+uint32_t address__format(const struct address *a, char ret[static ADDRESS_TEXT])
+{
+	inet_ntop(a->is_v4 ? AF_INET : AF_INET6, a->is_v4 ? a->b + sizeof(mapped) : a->b, ret,
+		  ADDRESS_TEXT);
+	return (uint32_t)strlen(ret);
+}
+
 bool address__is_loopback(const struct address *a)
 {
 	static const uint8_t one[16] = { [15] = 1 };

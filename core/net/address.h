@@ -23,10 +23,14 @@ struct network {
 	unsigned n_bits; /* of 128 */
 };
 
+enum { ADDRESS_TEXT = 46 };
+
 /* False: the text is none; without brackets and port. */
 bool address__read(const char *text, struct address *ret);
 /* False: it is of another family. */
 bool address__of(const struct sockaddr *from, struct address *ret);
+/* As it is written; one of IPv4 with its dots. Returns the length. */
+uint32_t address__format(const struct address *a, char ret[static ADDRESS_TEXT]);
 bool address__is_loopback(const struct address *a);
 
 /* "10.0.0.0/8", "fd00::/8", or an address, which is alone in its own; false: the text is none. */

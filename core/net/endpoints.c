@@ -197,6 +197,7 @@ static void handle(void *ctx, const struct http_request *req, struct http_respon
 		.budget = req->budget,
 		.labels = req->labels,
 		.n_labels = req->n_labels,
+		.peer = req->peer,
 	};
 
 	if (unpack(p, req, &room, &request, resp))

@@ -9,6 +9,7 @@
 #ifndef DECIMA_NET_EXCHANGE_H
 #define DECIMA_NET_EXCHANGE_H
 
+#include "core/net/address.h"
 #include "core/net/grpc.h"
 #include "core/net/http.h"
 
@@ -36,9 +37,10 @@ struct exchange {
 	struct http_request request;
 	struct http_response response;
 	struct dcm_budget budget;
-	uint64_t body_bytes; /* as the head has it; EXCHANGE_UNSAID when it does not say */
-	uint64_t max_body;   /* that its route takes */
-	uint64_t reserved;   /* for the body, of what all bodies in memory have together */
+	uint64_t body_bytes;	 /* as the head has it; EXCHANGE_UNSAID when it does not say */
+	uint64_t max_body;	 /* that its route takes */
+	uint64_t reserved;	 /* for the body, of what all bodies in memory have together */
+	char peer[ADDRESS_TEXT]; /* request.peer */
 	struct share *share; /* what its client has of that and more; touched only while it has something */
 	struct buf body; /* at most what its route takes; with request.file, what is not in the file yet */
 	uint64_t timed_bytes;  /* of the body, when it had its last deadline */

@@ -60,6 +60,7 @@ struct http_request {
 	struct dcm_str body;
 	const struct http_file *file; /* of routes with to_file, which have no `body`; or NULL */
 	enum http_role role;	      /* of the caller */
+	struct dcm_str peer;	      /* as struct dcm_request has it */
 	const struct dcm_label_text *labels; /* [n_labels] of its token */
 	uint32_t n_labels;
 	struct http_talk *talk;	   /* of routes with `streams`; else NULL */

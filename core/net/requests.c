@@ -8,6 +8,7 @@
 
 #include <errno.h>
 #include <inttypes.h>
+#include <stdio.h>
 #include <string.h>
 
 #include "core/base/clock.h"
@@ -290,12 +291,21 @@ static bool read_head(struct exchange *x, struct dcm_str method)
 	return false;
 }
 
+static void note_peer(struct exchange *x, const struct access_peer *peer)
+{
+	uint32_t n = peer->is_unix ? (uint32_t)snprintf(x->peer, sizeof(x->peer), "unix:%u", peer->uid)
+				   : address__format(&peer->address, x->peer);
+
+	x->request.peer = (struct dcm_str){ x->peer, n };
+}
+
 bool requests__head(struct requests *r, struct exchange *x, const struct access_peer *peer,
 		    struct dcm_str method)
 {
 	const struct http_route *route = NULL;
 
 	x->share = peer->share;
+	note_peer(x, peer);
 	if (read_head(x, method) && cut_base(r, x) && note_route(r, x, &route) &&
 	    !cors__answers(r->o->rules, r->routes, &x->request, &x->response) && take_form(x) &&
 	    access__check(r->o->rules, peer, &x->request, &x->response) &&

@@ -32,6 +32,7 @@
  *
  * Log of the interface (append here, raise DCM_ABI_MINOR):
  *   2.0  the first one with host->stack_hash(), where 1.x had the hashes in every batch
+ *   2.1  dcm_request.peer; dcm_decode.likely_version, dcm_found.version: OTLP whose bytes do not tell is what its sender's was before
  */
 #ifndef DECIMA_PLUGIN_H
 #define DECIMA_PLUGIN_H
@@ -49,7 +50,7 @@ extern "C" {
 
 #define DCM_ABI_MAGIC 0x414d4344u /* "DCMA" */
 #define DCM_ABI_MAJOR 2
-#define DCM_ABI_MINOR 0
+#define DCM_ABI_MINOR 1
 
 /* -------------------------------------------------------------------------------------------------
  * The host
@@ -177,6 +178,9 @@ struct dcm_found {
 	 * no two rows apart: heap profiles of gperftools and jemalloc.
 	 */
 	bool has_mean_sizes;
+	/* Of OTLP: the version as which it was read, static; NULL: another format. And whether the bytes told it, or nothing did. */
+	const char *version;
+	bool is_version_told;
 };
 
 /*
@@ -213,6 +217,7 @@ struct dcm_decode {
 	 */
 	struct dcm_str (*name_of)(void *ctx, uint64_t address);
 	void *name_ctx;
+	const char *likely_version; /* "otlp": what it is where its bytes do not tell, as the found version of others; NULL: the newest */
 };
 
 /* A profile with other values, types and times, made of one of a batch: host->revalued(). */

@@ -38,6 +38,7 @@ struct dcm_request {
 	 */
 	const struct dcm_label_text *labels;
 	uint32_t n_labels;
+	struct dcm_str peer; /* where it comes from: "10.1.2.3", "2001:db8::7", "unix:1000" (the user) */
 };
 
 /* How a problem is said to the clients of an endpoint; to a call of gRPC it is a status, whatever stands here. */

@@ -317,10 +317,14 @@ daemon_stop
 expect_status clean_end 0 "$daemon_status"
 if [ -e "$dir/sock" ]; then not_ok socket_is_removed "it is still there"; else ok socket_is_removed; fi
 
+status() { curl -s -o "$dir/answer" -w '%{http_code}' "$@"; }
+address() { sed -n 's|.*is ready at \(http:[^ ]*\)$|\1|p' "$dir/log"; }
+
 # --- behind a proxy that says who asks: what it names counts, from where it is
 printf '%s\n' 'storage: { memory: {} }' 'server:' '  proxy: { from: 127.0.0.2, groups_header: Remote-Groups, groups: { sre: admin } }' \
 	"  tokens: [ { token: 'sha256:$(printf sesame | sha256sum | cut -d' ' -f1)', role: write } ]" >"$dir/proxy.yaml"
 if daemon_start -c "$dir/proxy.yaml" --listen 127.0.0.1:0; then
+	at=$(address)
 	behind() { status --interface 127.0.0.2 "$@"; }
 	expect_status a_proxy_that_names_nobody 401 "$(behind "$at/api/v1/types")"
 	expect_status a_proxys_user 200 "$(behind -H 'X-Forwarded-User: alice' "$at/api/v1/types")"
@@ -338,8 +342,7 @@ fi
 # --- with tokens, nobody reads or writes without one; root on the socket is root
 printf '%s\n' 'storage: { memory: {} }' 'server:' '  tokens: [ { token: sesame, role: read } ]' >"$dir/tokens.yaml"
 if daemon_start -c "$dir/tokens.yaml" --listen 127.0.0.1:0; then
-	at=$(sed -n 's|.*is ready at \(http:[^ ]*\)$|\1|p' "$dir/log")
-	status() { curl -s -o "$dir/answer" -w '%{http_code}' "$@"; }
+	at=$(address)
 	expect_status nothing_without_a_token 401 "$(status "$at/api/v1/types")"
 	expect_status no_metrics_without_a_token 401 "$(status "$at/metrics")"
 	expect_status health_without_a_token 200 "$(status "$at/-/healthy")"

@@ -77,6 +77,21 @@ for version in 1.10 1.9 1.8 1.7 1.5; do
 	fi
 done
 
+# ---- one whose bytes do not tell, two values of 1.9 or two attributes of 1.10, is what its sender's were before ----
+start
+few() { printf '%s' "CkwKFwoVCgxzZXJ2aWNlLm5hbWUSBQoDZmV3EjESLwoECAEQAhkAAPMjhFvXGCCA5JfQEhIYCAESAgECKQDKjV+EW9cYKQCUKJuEW9cYEkESABIEGgIIARoAGgIIBDoAOgMKAQEqACoHc2FtcGxlcyoFY291bnQqAWsqAWYyADIHCAMSAwoBdjIHCAMSAwoBdw==" | base64 -d; }
+few | push few_alone 200 "$path" -A new
+[ ! -s "$dir/answer" ] && ok otlp.few_alone_are_current || not_ok otlp.few_alone_are_current "$(cat "$dir/answer")"
+push few_before 200 "$path" -A old <"$data/1.9.pb"
+few | push few_of_an_old_one 200 "$path" -A old
+expect otlp.few_are_as_before 'read as one of OTLP 1.9' "$dir/answer"
+few | push few_of_another 200 "$path" -A new
+[ ! -s "$dir/answer" ] && ok otlp.few_of_another_are_current || not_ok otlp.few_of_another_are_current "$(cat "$dir/answer")"
+curl -s --unix-socket "$dir/sock" http://localhost/metrics >"$dir/metrics"
+expect otlp.versions_are_counted 'decima_receive_otlp_requests_total{instance="receive",version="1.9"} 2' "$dir/metrics"
+curl -s --unix-socket "$dir/sock" http://localhost/api/v1/targets >"$dir/targets"
+expect otlp.old_senders_are_told '"otlp 1.9"' "$dir/targets"
+
 # ---- headers, paths, and what is refused; none of it spoils what is there ----
 start
 push header_1 200 "$path" -H 'OTLP-Profiles-Development-Version: 1' <"$data/1.10.pb"

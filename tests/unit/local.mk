@@ -552,6 +552,11 @@ tests_unit_test_pipeline_LDADD = $(PIPELINE_LA) $(UNIT_LIBS)
 unit_tests += tests/unit/test_arrow
 tests_unit_test_arrow_LDADD = $(CODEC_LA) $(UNIT_LIBS)
 
+unit_tests += tests/unit/test_versions
+tests_unit_test_versions_SOURCES = tests/unit/test_versions.c plugins/input/receive/versions.c plugins/input/receive/versions.h \
+	plugins/input/receive/desk.c plugins/input/receive/senders.c
+tests_unit_test_versions_LDADD = $(BASE_LA) $(UNIT_LIBS)
+
 unit_tests += tests/unit/test_senders
 tests_unit_test_senders_SOURCES = tests/unit/test_senders.c $(FAILMALLOC) \
 	plugins/input/receive/senders.c plugins/input/receive/senders.h

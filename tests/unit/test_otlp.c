@@ -454,6 +454,44 @@ static void test_samples(void **state)
 	}
 }
 
+/* Of 1.9 two values, of 1.10 two attributes; the sender's requests before it say which. */
+static void test_what_does_not_tell(void **state)
+{
+	(void)state;
+#define NOT_TELLING "2:{1:1 2:[1 2] 5:#1790000001000000000 5:#1790000002000000000}"
+	static const struct {
+		const char *text, *likely, *version;
+		bool told;
+		int64_t sum;
+	} cases[] = {
+		{ REQUEST(TYPE NOT_TELLING, TABLES " " ATTRS), NULL, "1.10", false, 2 },
+		{ REQUEST(TYPE NOT_TELLING, TABLES " " ATTRS), "1.10", "1.10", false, 2 },
+		{ REQUEST(TYPE NOT_TELLING, TABLES " " ATTRS), "1.7", "1.10", false, 2 },
+		{ REQUEST(TYPE NOT_TELLING, TABLES " " ATTRS), "1.9", "1.9", false, 3 },
+		{ REQUEST(TYPE NOT_TELLING, TABLES " " ATTRS), "1.8", "1.8", false, 3 },
+		/* dropped_attributes_count of 1.8, and a profile's id from 1.9 on */
+		{ REQUEST(TYPE "9:1 " NOT_TELLING, TABLES " " ATTRS), "1.9", "1.8", false, 3 },
+		{ REQUEST(TYPE "7:'0123456789abcdef' " NOT_TELLING, TABLES " " ATTRS), "1.8", "1.9",
+		  false, 3 },
+		/* It tells: a list is of values where it has no index of an attribute. */
+		{ REQUEST(TYPE "2:{1:1 2:[9 9] 5:#1790000001000000000 5:#1790000002000000000}",
+			  TABLES " " ATTRS),
+		  "1.10", "1.9", true, 18 },
+		{ REQUEST(TYPE "2:{1:1 2:[1 2] 4:[7]}", TABLES " " ATTRS), "1.9", "1.10", true, 7 },
+	};
+
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		struct decode_notes notes = { 0 };
+		const struct decode_options o = { .notes = &notes, .likely_version = cases[i].likely };
+		CLEANUP(batch__unrefp) struct dcm_batch *b = decode_text(cases[i].text, &o);
+
+		if (strcmp(notes.version, cases[i].version) != 0 ||
+		    notes.is_version_told != cases[i].told || sum_of(b) != cases[i].sum)
+			fail_msg("case %zu: %s, %d, %lld", i, notes.version, notes.is_version_told,
+				 (long long)sum_of(b));
+	}
+}
+
 /* Names that come twice: of a sample, and of the series. */
 static void test_names(void **state)
 {
@@ -790,6 +828,7 @@ int main(void)
 		cmocka_unit_test(test_json),
 		cmocka_unit_test(test_json_limits),
 		cmocka_unit_test(test_samples),
+		cmocka_unit_test(test_what_does_not_tell),
 		cmocka_unit_test(test_names),
 		cmocka_unit_test(test_defaults),
 		cmocka_unit_test(test_layers),

@@ -55,9 +55,6 @@ void desk__init(struct desk *d, const struct dcm_host *host, const struct receiv
 		.unknown = host->metric(
 			host, DCM_COUNTER,
 			"receive_sessions_unknown_total", "Messages of sessions of which nothing is known here, as after a restart: their senders begin anew."),
-		.old = host->metric(
-			host, DCM_COUNTER,
-			"receive_otlp_old_total", "OTLP requests of a version before 1.10, as their bytes told, that were taken."),
 		.panics = host->metric(
 			host, DCM_COUNTER, "receive_panics_total",
 			"Agents of Parca of which was told that they had ended with an error."),
@@ -306,7 +303,9 @@ static void take(struct desk *d, struct dcm_decode *how, const uint8_t *data, si
 void desk__take(struct desk *d, struct dcm_decode *how, const uint8_t *data, size_t n,
 		const struct dcm_request *q, struct desk_verdict *ret)
 {
-	*ret = (struct desk_verdict){ .status = 200, .error = DCM_ERROR_INIT };
+	*ret = (struct desk_verdict){ .status = 200,
+				      .arrived_real_ns = d->host->real_ns(d->host),
+				      .error = DCM_ERROR_INIT };
 	d->host->metric_add(d->requests, 1);
 	d->host->metric_add(d->bytes, n);
 	if (n == 0)
@@ -347,22 +346,29 @@ static int64_t sent_at(const struct dcm_request *q)
 	return ms * 1000000;
 }
 
+void desk__note(struct desk *d, const char *protocol, const struct dcm_request *q,
+		const struct desk_verdict *v)
+{
+	if (!d->senders || v->status == DESK_SESSION_UNKNOWN)
+		return;
+	senders__note(d->senders,
+		      &(struct sending){ .node = v->node[0] || !DCM_HAS(q, peer) ? str__of(v->node) : q->peer,
+					 .protocol = protocol,
+					 .version = desk__field(q->headers, q->n_headers, "user-agent"),
+					 .sent_real_ns = sent_at(q),
+					 .arrived_real_ns = v->arrived_real_ns,
+					 .bytes = q->n_body,
+					 .rows = v->n_rows,
+					 .refusal = v->status == 200 ? NULL : v->error.text });
+}
+
 bool desk__take_message(struct desk *d, const char *protocol, struct dcm_decode *how,
 			const struct dcm_request *q, struct dcm_reply *reply)
 {
-	struct sending sending = { .protocol = protocol,
-				   .version = desk__field(q->headers, q->n_headers, "user-agent"),
-				   .sent_real_ns = sent_at(q),
-				   .arrived_real_ns = d->host->real_ns(d->host),
-				   .bytes = q->n_body };
 	struct desk_verdict v;
 
 	desk__take(d, how, q->body, q->n_body, q, &v);
-	sending.node = str__of(v.node);
-	sending.rows = v.n_rows;
-	sending.refusal = v.status == 200 ? NULL : v.error.text;
-	if (d->senders && v.status != DESK_SESSION_UNKNOWN)
-		senders__note(d->senders, &sending);
+	desk__note(d, protocol, q, &v);
 	if (!desk__tell(d, &v, reply))
 		return false;
 	d->host->reply_put(reply, 200, "application/proto", "", 0);

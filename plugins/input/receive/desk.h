@@ -12,12 +12,14 @@
 
 #include "plugins/input/receive/options.h"
 #include "plugins/input/receive/senders.h"
+#include "plugins/input/receive/versions.h"
 
 struct desk {
 	const struct dcm_host *host;
 	const struct receive_options *options;
-	struct senders *senders; /* borrowed; NULL: nobody minds who sends */
-	struct dcm_metric *requests, *refused, *late, *unknown, *samples, *bytes, *old, *panics;
+	struct senders *senders;   /* borrowed; NULL: nobody minds who sends */
+	struct versions *versions; /* borrowed; of otlp.c */
+	struct dcm_metric *requests, *refused, *late, *unknown, *samples, *bytes, *panics;
 	_Atomic int64_t panics_told_ns; /* of telemetry.c: the log has had one not long before */
 };
 
@@ -29,6 +31,7 @@ struct desk_verdict {
 	int status;
 	uint32_t n_profiles;
 	uint64_t n_rows;
+	int64_t arrived_real_ns;
 	char node[128]; /* the first series' label of that name; "" without, and of what could not be read */
 	int retry_after_s;	/* 0: the same will be refused again */
 	struct dcm_error error; /* why not */
@@ -40,6 +43,10 @@ struct desk_verdict {
  */
 void desk__take(struct desk *d, struct dcm_decode *how, const uint8_t *data, size_t n,
 		const struct dcm_request *q, struct desk_verdict *ret);
+
+/* Notes who sent it and how it went (senders.h), as one of that protocol, which lives as long as the program. */
+void desk__note(struct desk *d, const char *protocol, const struct dcm_request *q,
+		const struct desk_verdict *v);
 
 /* Of a session of which nothing is known here: not the sender's fault, who begins it anew. */
 enum { DESK_SESSION_UNKNOWN = 409 };

@@ -15,6 +15,7 @@ receive_pure = \
 	plugins/input/receive/push.c \
 	plugins/input/receive/pyroscope.c plugins/input/receive/pyroscope.h \
 	plugins/input/receive/senders.c plugins/input/receive/senders.h \
+	plugins/input/receive/versions.c plugins/input/receive/versions.h \
 	plugins/input/receive/telemetry.c plugins/input/receive/telemetry.h
 
 if PLUGIN_INPUT_RECEIVE

@@ -105,11 +105,12 @@ void otlp__export(struct desk *d, const struct otlp_call *call, const struct dcm
 		*ret = (struct desk_verdict){ .status = 200, .error = DCM_ERROR_INIT };
 		return;
 	}
+	how.likely_version = versions__likely(d->versions, q);
 	desk__take(d, &how, call->request, call->n, q, ret);
+	desk__note(d, versions__protocol(&found), q, ret);
 	if (ret->status != 200)
 		return;
-	if (found.old_version)
-		d->host->metric_add(d->old, 1);
+	versions__note(d->versions, q, &found);
 	put_findings(response, &found, call->is_json);
 }
 

@@ -21,6 +21,7 @@ struct receive {
 	const struct dcm_host *host;
 	struct desk desk;
 	struct senders *senders;
+	struct versions versions;
 	struct decima_door decima;
 };
 
@@ -39,6 +40,8 @@ static int receive_open(const struct dcm_host *host, const void *config, void **
 	}
 	desk__init(&r->desk, host, config);
 	r->desk.senders = r->senders;
+	versions__init(&r->versions, host);
+	r->desk.versions = &r->versions;
 	*ret_instance = r;
 	return 0;
 }
@@ -77,6 +80,7 @@ static void receive_stop(void *instance)
 
 	decima__close(&r->decima);
 	senders__free(r->senders);
+	versions__fini(&r->versions);
 	free(r);
 }
 

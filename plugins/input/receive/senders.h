@@ -2,7 +2,7 @@
 /*
  * plugins/input/receive/senders.h - which hosts send profiles here, when they last did, and how their clocks stand
  *
- * A sender is the label `node` of what it sends, and the protocol. A server shows them as the targets of the input
+ * A sender is the label `node` of what it sends, or without one its address, and the protocol. A server shows them as the targets of the input
  * receive: there is nobody to ask, but who has been silent for long shows as down. Bounded: beyond SENDERS_MAX, who was
  * silent for longest is forgotten.
  *
