@@ -28,6 +28,7 @@
 #include "core/base/units.h"
 #include "core/codec/codec.h"
 #include "core/main/args.h"
+#include "core/main/gate.h"
 #include "core/main/graph.h"
 #include "core/main/log_setup.h"
 #include "core/main/separate.h"
@@ -49,12 +50,7 @@ struct daemon {
 	struct stats *stats;
 	struct loader *loader;
 	struct graph *graph;
-	struct access_rules rules;
 	struct tls_server_options tls;
-	struct access_token *tokens;
-	struct network *proxies;
-	struct access_group *groups;
-	struct dcm_label_text *token_labels;
 	struct http_routes *routes;
 	struct pages *pages;
 	struct selfprofile *selfprofile;
@@ -105,6 +101,7 @@ static int load_plan(struct daemon *d, struct plan **ret, struct dcm_error *err)
 
 static int reload_now(struct daemon *d, struct dcm_error *err)
 {
+	struct access_rules *rules = NULL;
 	struct plan *plan = NULL;
 	int r;
 
@@ -115,12 +112,17 @@ static int reload_now(struct daemon *d, struct dcm_error *err)
 		return r;
 	}
 	if (r == 0)
+		r = gate__make(&plan->main->server, &rules, err);
+	if (r == 0)
 		r = graph__reload(d->graph, plan, err);
 	if (r < 0) {
+		if (rules)
+			rules->free(rules);
 		plan__free(plan);
 		log__line(&d->log, DCM_LOG_ERROR, "config",
 			  "not reloaded, everything is as it was: %s", err->text);
 	} else {
+		listener__set_rules(d->listener, rules);
 		atomic_store(&d->reloaded_real_ns, clock__real(&clock__system));
 		log__line(&d->log, DCM_LOG_INFO, "config", "reloaded");
 	}
@@ -240,89 +242,6 @@ static int encode(void *ctx, const struct dcm_batch *batch, const char *format, 
 	return codec__encode(batch, DCM_NONE, format, out, err);
 }
 
-/* Texts stay the settings'. */
-static int make_tokens(struct daemon *d, const struct dcm_list *settings, struct dcm_error *err)
-{
-	const struct token_settings *from = settings->items;
-	struct dcm_label_text *labels;
-	uint32_t n = 0;
-
-	for (uint32_t i = 0; i < settings->n; i++)
-		n += from[i].labels.n;
-	d->tokens = mem__zalloc(settings->n + 1, sizeof(*d->tokens));
-	d->token_labels = labels = mem__zalloc(n + 1, sizeof(*labels));
-	if (!d->tokens || !labels)
-		return error__nomem(err);
-	for (uint32_t i = 0; i < settings->n; i++) {
-		const char *const *values = from[i].labels.items;
-
-		d->tokens[i] =
-			(struct access_token){ .token = from[i].token,
-					       .sha256 = server_settings__token_hash(from[i].token),
-					       .role = (enum http_role)(from[i].role + HTTP_ROLE_READ),
-					       .labels = labels,
-					       .n_labels = from[i].labels.n };
-		for (uint32_t k = 0; k < from[i].labels.n; k++)
-			*labels++ = (struct dcm_label_text){ str__of(from[i].labels.keys[k]),
-							     str__of(values[k]) };
-	}
-	return 0;
-}
-
-static int make_proxies(struct daemon *d, const struct proxy_settings *s, struct dcm_error *err)
-{
-	const char *const *from = s->from.items;
-	const int32_t *roles = s->groups.items;
-
-	d->proxies = mem__zalloc(s->from.n + 1, sizeof(*d->proxies));
-	d->groups = mem__zalloc(s->groups.n + 1, sizeof(*d->groups));
-	if (!d->proxies || !d->groups)
-		return error__nomem(err);
-	for (uint32_t i = 0; i < s->from.n; i++)
-		network__read(from[i], &d->proxies[i]);
-	for (uint32_t i = 0; i < s->groups.n; i++)
-		d->groups[i] = (struct access_group){ str__of(s->groups.keys[i]),
-						      (enum http_role)(roles[i] + HTTP_ROLE_READ) };
-	d->rules.proxies = (struct access_proxies){
-		.from = d->proxies,
-		.n_from = s->from.n,
-		.user_header = s->user_header,
-		.groups_header = s->groups_header,
-		.role = (enum http_role)(s->role + HTTP_ROLE_READ),
-		.groups = d->groups,
-		.n_groups = s->groups.n,
-	};
-	return 0;
-}
-
-/*
- * Tokens and the role of those without one: settings.c has refused what is open to everybody by
- * mistake.
- */
-static int make_rules(struct daemon *d, const struct server_settings *s, struct dcm_error *err)
-{
-	const char *const *listen = s->listen.items;
-	bool local = true;
-	int r = make_tokens(d, &s->tokens, err);
-
-	if (r < 0)
-		return r;
-	for (uint32_t i = 0; i < s->listen.n; i++)
-		local = local && (strncmp(listen[i], "unix:", 5) == 0 ||
-				  access__is_loopback(str__of(listen[i])));
-	d->rules = (struct access_rules){
-		.tokens = d->tokens,
-		.n_tokens = s->tokens.n,
-		.hosts = s->hosts.items,
-		.n_hosts = s->hosts.n,
-		.origins = s->cors_origins.items,
-		.n_origins = s->cors_origins.n,
-		.anonymous = access__anonymous(
-			local, s->tokens.n > 0 || s->proxy.from.n > 0 || *s->tls.client_ca_file, s->insecure)
-	};
-	return make_proxies(d, &s->proxy, err);
-}
-
 /* The texts are the configuration's, which outlives the server. */
 static const struct tls_server_options *make_tls(struct daemon *d, const struct tls_settings *s)
 {
@@ -339,7 +258,8 @@ static const struct tls_server_options *make_tls(struct daemon *d, const struct 
 static int make_server(struct daemon *d, struct dcm_error *err)
 {
 	const struct server_settings *s = &graph__settings(d->graph)->server;
-	int r = make_rules(d, s, err);
+	struct access_rules *rules = NULL;
+	int r = 0;
 
 	d->routes = http_routes__new();
 	d->selfprofile = selfprofile__new();
@@ -377,13 +297,15 @@ static int make_server(struct daemon *d, struct dcm_error *err)
 		http_routes__set_endpoints(d->routes, d->endpoints);
 	}
 	if (r == 0)
+		r = gate__make(s, &rules, err);
+	if (r == 0)
 		r = listener__new(
 			&(struct listener_options){
 				.addresses = s->listen.items,
 				.n_addresses = s->listen.n,
 				.tls = make_tls(d, &s->tls),
 				.base_path = s->base_path,
-				.rules = &d->rules,
+				.rules = rules,
 				.max_connections = (uint32_t)s->max_connections,
 				.max_client_connections = (uint32_t)s->max_client_connections,
 				.n_workers = (uint32_t)s->max_queries,
@@ -613,10 +535,6 @@ static void fini(struct daemon *d)
 	loader__free(d->loader);
 	stats__free(d->stats);
 	separate__fini(&d->separate);
-	free(d->tokens);
-	free(d->token_labels);
-	free(d->proxies);
-	free(d->groups);
 	fd__close(d->signal_fd);
 	fd__close(d->wake_fd);
 	pthread_mutex_destroy(&d->lock);

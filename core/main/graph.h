@@ -91,7 +91,7 @@ struct engine *graph__engine(struct graph *g);
 struct pipeline *graph__pipeline(struct graph *g);
 struct symbols *graph__symbols(struct graph *g);
 /*
- * The settings of now, until the next reload. What only a restart can change (addresses, tokens)
+ * The settings of now, until the next reload. What only a restart can change (addresses)
  * may be kept: its texts are those of the start and live as long as the graph.
  */
 const struct main_settings *graph__settings(struct graph *g);

@@ -33,6 +33,7 @@ decima_SOURCES = \
 	core/main/run_verb.c \
 	core/main/separate.c core/main/separate.h \
 	core/main/services.c core/main/services.h \
+	core/main/gate.c core/main/gate.h \
 	core/main/server_settings.c core/main/server_settings.h \
 	core/main/settings.c core/main/settings.h \
 	core/main/source.c core/main/source.h \

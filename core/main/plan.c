@@ -336,6 +336,24 @@ static void check_shadowed(const struct plan *p, const struct loader *loader, st
 		problems__nomem(problems);
 }
 
+/* Who configures an input wants its profiles kept somewhere. */
+static void check_kept(const struct plan *p, struct problems *problems)
+{
+	const struct plan_instance *input = NULL;
+
+	for (uint32_t i = 0; i < p->n; i++) {
+		const struct plan_instance *v = &p->instances[i];
+
+		if (v->kind == DCM_STORAGE || (v->kind == DCM_OUTPUT && v->plugin->output.write))
+			return;
+		input = v->kind == DCM_INPUT && !input ? v : input;
+	}
+	if (input)
+		problems__add(problems, PROBLEM_WARNING,
+			      &input->at, "%s: nobody keeps its profiles; configure a storage, or an output that sends or writes them",
+			      input->object);
+}
+
 /* Instances have one space of names, because metrics and directories do. */
 static void check_names(const struct plan *p, struct problems *problems)
 {
@@ -373,6 +391,7 @@ static void plan_instances(struct plan *p, const struct plan_source *source,
 			plan_instance(p, source, env, loader, order[i], &list[i][k]);
 	check_names(p, env->problems);
 	check_unique(p, env->problems);
+	check_kept(p, env->problems);
 	check_shadowed(p, loader, env->problems);
 }
 

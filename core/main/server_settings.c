@@ -92,27 +92,24 @@ static const struct dcm_option proxy_rows[] = {
 	{ .name = "from",
 	  .type = DCM_OPT_LIST,
 	  .element = DCM_OPT_STRING,
-	  .flags = DCM_OPT_RESTART | DCM_OPT_ONE_IS_LIST,
+	  .flags = DCM_OPT_ONE_IS_LIST,
 	  .offset = offsetof(struct proxy_settings, from),
 	  .doc = "Addresses and networks (10.1.0.0/16) of the proxies that are believed. Whoever "
 		 "can connect from there can say to be anybody. None: nobody is." },
 	{ .name = "user_header",
 	  .type = DCM_OPT_STRING,
-	  .flags = DCM_OPT_RESTART,
 	  .offset = offsetof(struct proxy_settings, user_header),
 	  .def = "X-Forwarded-User",
 	  .doc = "The header in which the proxy says whom it has asked for his name, in place of "
 		 "what the caller sent as such. Without it a request is anybody's." },
 	{ .name = "role",
 	  .type = DCM_OPT_CHOICE,
-	  .flags = DCM_OPT_RESTART,
 	  .offset = offsetof(struct proxy_settings, role),
 	  .def = "read",
 	  .choices = roles,
 	  .doc = "What each user may do that the proxy names." },
 	{ .name = "groups_header",
 	  .type = DCM_OPT_STRING,
-	  .flags = DCM_OPT_RESTART,
 	  .offset = offsetof(struct proxy_settings, groups_header),
 	  .def = "",
 	  .doc = "The header in which it says the user's groups, with commas between: "
@@ -121,7 +118,6 @@ static const struct dcm_option proxy_rows[] = {
 	  .type = DCM_OPT_MAP,
 	  .element = DCM_OPT_CHOICE,
 	  .choices = roles,
-	  .flags = DCM_OPT_RESTART,
 	  .offset = offsetof(struct proxy_settings, groups),
 	  .doc = "What the users of single groups may do, like { sre: admin }; the greatest role "
 		 "counts. At most 256." },
@@ -141,7 +137,6 @@ static const struct dcm_option server_rows[] = {
 	  .type = DCM_OPT_LIST,
 	  .element = DCM_OPT_STRUCT,
 	  .table = &token_table,
-	  .flags = DCM_OPT_RESTART,
 	  .offset = offsetof(struct server_settings, tokens),
 	  .doc = "Bearer tokens and their roles. Needed to administer over TCP, and to do anything "
 		 "from another machine. Where there is one, nobody reads or writes without, but "
@@ -161,14 +156,14 @@ static const struct dcm_option server_rows[] = {
 	{ .name = "hosts",
 	  .type = DCM_OPT_LIST,
 	  .element = DCM_OPT_STRING,
-	  .flags = DCM_OPT_RESTART | DCM_OPT_ONE_IS_LIST,
+	  .flags = DCM_OPT_ONE_IS_LIST,
 	  .offset = offsetof(struct server_settings, hosts),
 	  .doc = "Names by which browsers may call this server beside its addresses and localhost; "
 		 "others are refused (DNS rebinding)." },
 	{ .name = "cors_origins",
 	  .type = DCM_OPT_LIST,
 	  .element = DCM_OPT_STRING,
-	  .flags = DCM_OPT_RESTART | DCM_OPT_ONE_IS_LIST,
+	  .flags = DCM_OPT_ONE_IS_LIST,
 	  .offset = offsetof(struct server_settings, cors_origins),
 	  .doc = "Origins of other sites, like https://apps.example.org, whose pages may call this "
 		 "server from a "
@@ -186,7 +181,6 @@ static const struct dcm_option server_rows[] = {
 	  .type = DCM_OPT_BOOL,
 	  .offset = offsetof(struct server_settings, insecure),
 	  .def = "false",
-	  .flags = DCM_OPT_RESTART,
 	  .doc = "Lets callers without a token read and write from other machines. Only for "
 		 "networks where everyone may." },
 	{ .name = "max_connections",

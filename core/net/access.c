@@ -290,15 +290,13 @@ bool access__check(const struct access_rules *rules, const struct access_peer *p
 		return false;
 	token = find_token(rules, authorization, &is_password);
 	req->role = token ? token->role : HTTP_ROLE_NONE;
-	req->labels = token ? token->labels : NULL;
-	req->n_labels = token ? token->n_labels : 0;
+	req->labels = token ? token->labels : rules->claims;
+	req->n_labels = token ? token->n_labels : rules->n_claims;
 	if (peer->is_unix) {
 		bool ours = peer->uid == 0 || peer->uid == geteuid();
 
-		if (ours)
-			req->role = HTTP_ROLE_ADMIN;
-		else if (req->role < rules->anonymous)
-			req->role = rules->anonymous;
+		req->role = ours ? HTTP_ROLE_ADMIN : greater(req->role, rules->anonymous);
+		req->n_labels = ours && !token ? 0 : req->n_labels;
 		return true;
 	}
 	if (req->role != HTTP_ROLE_NONE || proxied != HTTP_ROLE_NONE) {

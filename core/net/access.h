@@ -56,7 +56,12 @@ struct access_rules {
 	uint32_t n_hosts;
 	const char *const *origins; /* [n_origins] of other sites whose pages may call: cors.h */
 	uint32_t n_origins;
+	/* [n_claims] names that some token's labels have, each once and without a value: nobody without a token has them. */
+	const struct dcm_label_text *claims;
+	uint32_t n_claims;
 	enum http_role anonymous; /* of callers without a token, access__anonymous() */
+	void (*free)(struct access_rules *); /* with the last of n_users; NULL: they live longer than those who use them */
+	uint32_t n_users; /* requests.h has the lock */
 };
 
 /* Where a request came from. */
@@ -70,7 +75,7 @@ struct access_peer {
 };
 
 /*
- * Sets req->role, and req->labels with a token that has some, or fills the response with the refusal (421 Host, 401 token, 403 cross-site, 400 a proxy's header that comes twice) and
+ * Sets req->role, and req->labels to the token's, or rules->claims without one (but for admins of a unix socket), or fills the response with the refusal (421 Host, 401 token, 403 cross-site, 400 a proxy's header that comes twice) and
  * returns false. Tokens are compared in constant time. Any thread.
  */
 bool access__check(const struct access_rules *rules, const struct access_peer *peer,

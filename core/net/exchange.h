@@ -41,6 +41,7 @@ struct exchange {
 	uint64_t max_body;	 /* that its route takes */
 	uint64_t reserved;	 /* for the body, of what all bodies in memory have together */
 	char peer[ADDRESS_TEXT]; /* request.peer */
+	struct access_rules *rules; /* who may do what, as it was when it came; NULL: it has not been asked */
 	struct share *share; /* what its client has of that and more; touched only while it has something */
 	struct buf body; /* at most what its route takes; with request.file, what is not in the file yet */
 	uint64_t timed_bytes;  /* of the body, when it had its last deadline */

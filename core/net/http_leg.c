@@ -600,11 +600,16 @@ static const char *location_of(struct call *c)
 }
 
 /* As browsers and Go: what was a POST asks for the result. */
-static void change_method(struct call *c, int status)
+static bool changes_method(struct call *c, int status)
 {
 	if (status == 307 || status == 308 || is_method(c, "GET") || is_method(c, "HEAD"))
-		return;
-	if (status != 303 && !is_method(c, "POST"))
+		return false;
+	return status == 303 || is_method(c, "POST");
+}
+
+static void change_method(struct call *c, int status)
+{
+	if (!changes_method(c, status))
 		return;
 	snprintf(c->method, sizeof(c->method), "GET");
 	free(c->data);
@@ -680,7 +685,10 @@ void call__ended(struct call *c, CURLcode code)
 		explain(c, code);
 		return;
 	}
-	location = c->setup->follow_redirects && is_redirect(status) ? location_of(c) : NULL;
+	location = c->setup->follow_redirects && is_redirect(status) &&
+				   !(c->ask.keeps_method && changes_method(c, status))
+			   ? location_of(c)
+			   : NULL;
 	if (location) {
 		redirect(c, status, location);
 	} else if (status == 401 && c->uses_token && !c->renewed_token) {

@@ -283,8 +283,11 @@ int listener__new(const struct listener_options *o, const struct http_routes *ro
 	struct listener *l = NEW(struct listener);
 	int r;
 
-	if (!l)
+	if (!l) {
+		if (o->rules->free)
+			o->rules->free(o->rules);
 		return error__nomem(err);
+	}
 	l->o = *o;
 	set_defaults(&l->o);
 	l->stats = stats;
@@ -307,6 +310,11 @@ int listener__new(const struct listener_options *o, const struct http_routes *ro
 	}
 	*ret = l;
 	return 0;
+}
+
+void listener__set_rules(struct listener *l, struct access_rules *rules)
+{
+	requests__set_rules(&l->requests, rules);
 }
 
 static int watch_sockets(struct listener *l, struct dcm_error *err)

@@ -22,9 +22,9 @@ struct listener_options {
 	uint32_t n_addresses;
 	const struct tls_server_options *tls; /* of all addresses but unix sockets; outlives it. NULL: none */
 	const char *base_path; /* "/x/y": paths below it are also answered without it; NULL, "": none */
-	const struct access_rules *rules; /* outlive the listener, with everything they point to */
-	uint32_t max_connections;	  /* 16 more over unix sockets. 0: 512 */
-	uint32_t max_client_connections;  /* of one address; 0: three quarters of them */
+	struct access_rules *rules; /* taken from one who uses them, also when there will be no listener; see access.h */
+	uint32_t max_connections;	 /* 16 more over unix sockets. 0: 512 */
+	uint32_t max_client_connections; /* of one address; 0: three quarters of them */
 	uint32_t n_workers;   /* for questions; `control` routes and files have their own. 0: 4 */
 	uint32_t max_waiting; /* requests that wait for a worker; beyond it 503. 0: 64 */
 	uint64_t bodies_max_bytes; /* of all requests' bodies in memory together; beyond it 503. 0: 64 MiB */
@@ -44,6 +44,9 @@ int listener__new(const struct listener_options *o, const struct http_routes *ro
 		  const struct log *log, struct stats *stats, struct listener **ret,
 		  struct dcm_error *err);
 int listener__start(struct listener *l, struct dcm_error *err);
+
+/* Other rules for requests that come from now on; takes them. Any thread. */
+void listener__set_rules(struct listener *l, struct access_rules *rules);
 
 /*
  * Stops accepting, lets running requests end until the deadline, cancels what still runs, and

@@ -299,6 +299,30 @@ static void note_peer(struct exchange *x, const struct access_peer *peer)
 	x->request.peer = (struct dcm_str){ x->peer, n };
 }
 
+/* With the lock. */
+static void leave_rules(struct access_rules *rules)
+{
+	if (rules && rules->free && --rules->n_users == 0)
+		rules->free(rules);
+}
+
+static void take_rules(struct requests *r, struct exchange *x)
+{
+	pthread_mutex_lock(&r->lock);
+	x->rules = r->rules;
+	if (x->rules->free)
+		x->rules->n_users++;
+	pthread_mutex_unlock(&r->lock);
+}
+
+void requests__set_rules(struct requests *r, struct access_rules *rules)
+{
+	pthread_mutex_lock(&r->lock);
+	leave_rules(r->rules);
+	r->rules = rules;
+	pthread_mutex_unlock(&r->lock);
+}
+
 bool requests__head(struct requests *r, struct exchange *x, const struct access_peer *peer,
 		    struct dcm_str method)
 {
@@ -306,10 +330,11 @@ bool requests__head(struct requests *r, struct exchange *x, const struct access_
 
 	x->share = peer->share;
 	note_peer(x, peer);
+	take_rules(r, x);
 	if (read_head(x, method) && cut_base(r, x) && note_route(r, x, &route) &&
-	    !cors__answers(r->o->rules, r->routes, &x->request, &x->response) && take_form(x) &&
-	    access__check(r->o->rules, peer, &x->request, &x->response) &&
-	    begin_talk(r, x, route) && admit_body(r, x)) {
+	    !cors__answers(x->rules, r->routes, &x->request, &x->response) && take_form(x) &&
+	    access__check(x->rules, peer, &x->request, &x->response) && begin_talk(r, x, route) &&
+	    admit_body(r, x)) {
 		if (x->talk)
 			stats__counter_add(r->n_handled, 1);
 		return true;
@@ -457,6 +482,7 @@ void requests__end(struct requests *r, struct exchange *x)
 	share__give(x->share, SHARE_FILE_BYTES, x->file_reserved);
 	share__give(x->share, SHARE_TALKS, x->talk_place == &r->n_talks);
 	pthread_mutex_lock(&r->lock);
+	leave_rules(x->rules);
 	r->reserved -= x->reserved;
 	r->n_files -= x->has_file_place;
 	r->files_bytes -= x->file_reserved;
@@ -473,7 +499,7 @@ void requests__end(struct requests *r, struct exchange *x)
 void requests__init(struct requests *r, const struct listener_options *o,
 		    const struct http_routes *routes, const struct log *log, struct stats *stats)
 {
-	*r = (struct requests){ .o = o, .routes = routes, .log = log };
+	*r = (struct requests){ .o = o, .routes = routes, .log = log, .rules = o->rules };
 	pthread_mutex_init(&r->lock, NULL);
 	if (!stats)
 		return;
@@ -524,6 +550,7 @@ void requests__fini(struct requests *r, struct stats *stats)
 		stats__unregister(stats, r->n_handled);
 		stats__unregister(stats, r->n_refused);
 	}
+	leave_rules(r->rules);
 	lanes__free(r->lanes);
 	pthread_mutex_destroy(&r->lock);
 }

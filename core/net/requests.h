@@ -29,18 +29,22 @@ struct requests {
 	struct stats_metric *n_handled, *n_refused;
 	_Atomic bool stopping;
 
-	pthread_mutex_t lock; /* guards: */
-	uint64_t reserved;    /* by all requests together, for their bodies in memory */
-	uint32_t n_files;     /* bodies that have a file, */
-	uint64_t files_bytes; /* and what is set aside on the disk for them */
-	uint32_t n_talks;     /* calls that are streams, */
-	uint32_t n_watches;   /* and those that only watch */
+	pthread_mutex_t lock;	    /* guards: */
+	struct access_rules *rules; /* of requests that come; each keeps those it came by */
+	uint64_t reserved;	    /* by all requests together, for their bodies in memory */
+	uint32_t n_files;	    /* bodies that have a file, */
+	uint64_t files_bytes;	    /* and what is set aside on the disk for them */
+	uint32_t n_talks;	    /* calls that are streams, */
+	uint32_t n_watches;	    /* and those that only watch */
 };
 
 /* What is pointed to outlives it. `stats` may be NULL. */
 void requests__init(struct requests *r, const struct listener_options *o,
 		    const struct http_routes *routes, const struct log *log, struct stats *stats);
 int requests__start(struct requests *r, struct dcm_error *err);
+
+/* Other rules for requests that come from now on; takes them from one who uses them. Any thread. */
+void requests__set_rules(struct requests *r, struct access_rules *rules);
 
 /*
  * The headers are there. True: a body may come, and requests__complete() follows. False: the

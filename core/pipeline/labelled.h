@@ -8,8 +8,8 @@
 #include <decima/plugin.h>
 
 /*
- * *ret: a new reference to the batch, or to one like it whose series have these labels [n], which are not empty, in place of
- * what they had by these names; labels that begin with `__` are gone. A batch that changes has another id, made of its own and
+ * *ret: a new reference to the batch, or to one like it whose series have these labels [n] in place of what they had by these
+ * names, or none where one is empty; labels that begin with `__` are gone. A batch that changes has another id, made of its own and
  * of the labels: what two senders send alike is not taken for a retry when it came to be different. -E2BIG: a series would
  * have more than 256 labels, or more than 64 KiB of them; -ENOMEM. Any thread.
  */

@@ -40,8 +40,8 @@ struct pipeline {
 
 /* ---- routing: the router's thread ---- */
 
-/* The first stage. *ret NULL: nothing is left of the batch. */
-static int relabel_first(struct pipeline *p, struct dcm_batch *batch, struct dcm_batch **ret)
+/* The first stage. *ret NULL: nothing is left of the batch. *ret_code: what who emitted it is told if all else goes well. */
+static int relabel_first(struct pipeline *p, struct dcm_batch *batch, struct dcm_batch **ret, int *ret_code)
 {
 	struct relabel_counts counts = { 0 };
 	int r = 0;
@@ -54,14 +54,17 @@ static int relabel_first(struct pipeline *p, struct dcm_batch *batch, struct dcm
 	pthread_mutex_unlock(&p->mutex);
 	p->n_profiles_filtered += counts.n_profiles_filtered;
 	relabel_counts__tell(&counts, p->config.log, p->config.stats, INTAKE_NAME, &p->n_rows_undecided);
+	*ret_code = counts.n_rows_lost ? -E2BIG : 0;
 	return r;
 }
 
 static void route(struct pipeline *p, struct queue_item *item)
 {
 	CLEANUP(batch__unrefp) struct dcm_batch *batch = NULL;
+	bool is_kept;
+	int code;
 
-	if (relabel_first(p, item->batch, &batch) < 0) {
+	if (relabel_first(p, item->batch, &batch, &code) < 0) {
 		queue__lose(p->intake, item, "no_memory", -ENOMEM);
 		return;
 	}
@@ -70,8 +73,12 @@ static void route(struct pipeline *p, struct queue_item *item)
 	pthread_mutex_lock(&p->mutex);
 	for (size_t i = 0; batch && i < p->destinations.n; i++)
 		destination__route(p->destinations.v[i], batch, item->ack);
+	is_kept = !batch || p->destinations.n > 0;
 	pthread_mutex_unlock(&p->mutex);
-	queue__release(p->intake, item, 0);
+	if (is_kept)
+		queue__release(p->intake, item, code);
+	else
+		queue__lose(p->intake, item, "no_destination", -ENODEV);
 }
 
 static void *run_router(void *arg)

@@ -6,7 +6,8 @@
  *
  * Destinations come and go while it runs (reload); the others notice nothing. A batch is
  * acknowledged (the emitter's done) when every storage that was there when it was routed has made
- * it durable, and every spool; without any of them, once it is in the outputs' queues. Nothing here waits for a
+ * it durable, and every spool; without any of them, once it is in the outputs' queues; without those, too, it
+ * is lost (no_destination, -ENODEV). Of a series whose labels the first rules made too many (labels_too_large) it is told -E2BIG. Nothing here waits for a
  * plugin but that plugin's own writer.
  *
  * Threads: pipeline__emit() and the views from any; the rest from one control thread.

@@ -149,6 +149,7 @@ struct dcm_http_call {
 	bool grpc; /* by HTTP/2, in the clear too; trailers are told with the headers, behind them */
 	/* The body in a file, from its begin on, in the place of `body`; borrowed until done(). NULL: none. */
 	const struct dcm_http_file *file;
+	bool keeps_method; /* a redirect that would make a GET of it (301, 302 or 303 of a POST) is not followed, but the answer */
 };
 
 #ifdef __cplusplus

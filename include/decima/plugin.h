@@ -32,7 +32,7 @@
  *
  * Log of the interface (append here, raise DCM_ABI_MINOR):
  *   2.0  the first one with host->stack_hash(), where 1.x had the hashes in every batch
- *   2.1  dcm_request.peer; dcm_decode.likely_version, dcm_found.version: OTLP whose bytes do not tell is what its sender's was before
+ *   2.1  dcm_request.peer; dcm_http_call.keeps_method; dcm_decode.likely_version, dcm_found.version: OTLP whose bytes do not tell is what its sender's was before
  */
 #ifndef DECIMA_PLUGIN_H
 #define DECIMA_PLUGIN_H

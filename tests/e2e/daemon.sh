@@ -339,6 +339,24 @@ else
 	not_ok proxy "$(tail -n 1 "$dir/log")"
 fi
 
+# --- a reload takes tokens and reads their files again
+printf 'old\n' >"$dir/rotated"
+printf '%s\n' 'storage: { memory: {} }' "server: { tokens: [ { token_file: '$dir/rotated', role: admin } ] }" >"$dir/rotation.yaml"
+if daemon_start -c "$dir/rotation.yaml" --listen 127.0.0.1:0; then
+	at=$(address)
+	expect_status the_old_token 200 "$(status -H 'Authorization: Bearer old' "$at/api/v1/types")"
+	printf 'new\n' >"$dir/rotated"
+	expect_status a_reload_takes_the_new_token 200 "$(status -X POST -H 'Authorization: Bearer old' "$at/-/reload")"
+	expect_status the_new_token 200 "$(status -H 'Authorization: Bearer new' "$at/api/v1/types")"
+	expect_status the_old_token_is_none_now 401 "$(status -H 'Authorization: Bearer old' "$at/api/v1/types")"
+	printf '%s\n' 'storage: { memory: {} }' >"$dir/rotation.yaml"
+	expect_status a_reload_takes_all_tokens 200 "$(status -X POST -H 'Authorization: Bearer new' "$at/-/reload")"
+	expect_status then_nobody_needs_one 200 "$(status "$at/api/v1/types")"
+	daemon_stop
+else
+	not_ok rotation "$(tail -n 1 "$dir/log")"
+fi
+
 # --- with tokens, nobody reads or writes without one; root on the socket is root
 printf '%s\n' 'storage: { memory: {} }' 'server:' '  tokens: [ { token: sesame, role: read } ]' >"$dir/tokens.yaml"
 if daemon_start -c "$dir/tokens.yaml" --listen 127.0.0.1:0; then

@@ -144,6 +144,7 @@ printf 'a 1\n' | push after_reload 200 '/api/v1/ingest?name=reloaded'
 daemon_stop
 cat >"$dir/receive.yaml" <<YAML
 server:
+  proxy: { from: 127.0.0.3, role: write }
   tokens:
     - { token: reads, role: read }
     - { token: writes, role: write }
@@ -170,8 +171,10 @@ same="/api/v1/ingest?name=tenants&time=$stamp&label=tenant=forged&label=env=a"
 for token in shop bank bank writes; do
 	printf 'main;work 3\n' | push "as_$token" 200 "$same" -H "Authorization: Bearer $token"
 done
+printf 'main;work 3\n' | push as_a_proxys_user 200 "$same" --interface 127.0.0.3 -H 'X-Forwarded-User: alice'
 sums of_the_shop 3 'tenants:samples:count:::delta{tenant="shop",env="a"}'
 sums of_the_bank 3 'tenants:samples:count:::delta{tenant="bank",env="of $1"}'
 sums of_nobody 3 'tenants:samples:count:::delta{tenant="forged",env="a"}'
-sums all_tenants 9 'tenants:samples:count:::delta{}'
+sums of_who_has_no_token 3 'tenants:samples:count:::delta{tenant="",env=""}'
+sums all_tenants 12 'tenants:samples:count:::delta{}'
 daemon_stop

@@ -119,6 +119,8 @@ class Handler(http.server.BaseHTTPRequestHandler):
 			return
 		self.send_response(status)
 		self.send_header("Content-Type", "application/xml")
+		if status == 200:
+			self.send_header("ETag", '"of-no-meaning"')
 		self.send_header("Content-Length", str(len(answer)))
 		self.end_headers()
 		self.wfile.write(answer)

@@ -14,7 +14,7 @@
 #include "tests/unit/unit.h"
 
 struct listening served;
-const struct access_rules served_rules = { .anonymous = HTTP_ROLE_WRITE };
+struct access_rules served_rules = { .anonymous = HTTP_ROLE_WRITE };
 const struct log served_quiet = { .fd = -1, .level = -1 };
 
 static void quick(void *ctx, const struct http_request *req, struct http_response *resp)

@@ -23,7 +23,7 @@ struct listening {
 };
 
 extern struct listening served;
-extern const struct access_rules served_rules;
+extern struct access_rules served_rules;
 extern const struct log served_quiet;
 
 /* Of a group of tests. */

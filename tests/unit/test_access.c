@@ -188,6 +188,38 @@ static void test_labels(void **state)
 	http_response__fini(&resp);
 }
 
+/* What some token says of itself, nobody says without one: not by a certificate, through a proxy, or from this machine. */
+static void test_claims(void **state)
+{
+	static const struct dcm_label_text claims[] = { { STR("tenant"), STR("") } };
+	static const struct access_peer root = { .is_unix = true, .uid = 0 },
+					other = { .is_unix = true, .uid = 4242 },
+					certified = { .is_tls = true, .role = HTTP_ROLE_WRITE };
+	static const struct dcm_field host[] = { { STR("host"), STR("localhost") },
+						 { STR("authorization"), STR("Bearer reader") } };
+	const struct access_rules rules = {
+		.tokens = tokens, .n_tokens = 2, .claims = claims, .n_claims = 1, .anonymous = HTTP_ROLE_WRITE
+	};
+	const struct access_peer *strangers[] = { &tcp, &other, &certified };
+	struct http_response resp = { .status = 200 };
+	struct http_request req = { .headers = host, .n_headers = 1 };
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(strangers) / sizeof(*strangers); i++) {
+		assert_true(access__check(&rules, strangers[i], &req, &resp));
+		assert_int_equal(req.role, HTTP_ROLE_WRITE);
+		assert_ptr_equal(req.labels, claims);
+		assert_int_equal(req.n_labels, 1);
+	}
+	assert_true(access__check(&rules, &root, &req, &resp));
+	assert_int_equal(req.n_labels, 0);
+	/* A token without labels may say any: it is for relays. */
+	req.n_headers = 2;
+	assert_true(access__check(&rules, &certified, &req, &resp));
+	assert_int_equal(req.n_labels, 0);
+	http_response__fini(&resp);
+}
+
 static void test_hosts(void **state)
 {
 	static const char *const good[] = { "127.0.0.1:7070", "localhost", "LOCALHOST:1",
@@ -389,6 +421,7 @@ int main(void)
 		cmocka_unit_test(test_hashed_tokens),
 		cmocka_unit_test(test_proxies),
 		cmocka_unit_test(test_labels),
+		cmocka_unit_test(test_claims),
 		cmocka_unit_test(test_hosts),
 		cmocka_unit_test(test_no_host_has_its_own_sentence),
 		cmocka_unit_test(test_cross_site),

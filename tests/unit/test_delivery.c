@@ -24,6 +24,7 @@ static struct {
 	enum delivery_rules rules;   /* by which it is asked */
 	struct dcm_http_header more; /* beside these; without a name: none */
 	unsigned n_requests;
+	bool keeps_method; /* of the last */
 } there;
 
 static int64_t mono_ns(const struct dcm_host *h)
@@ -53,6 +54,7 @@ static int start(struct dcm_http_client *client, const struct dcm_http_call *c, 
 	(void)ret_id;
 	(void)err;
 	there.n_requests++;
+	there.keeps_method = c->keeps_method;
 	c->done(c->ctx, &reply);
 	return 0;
 }
@@ -67,17 +69,22 @@ static const struct dcm_host host = {
 	.size = sizeof(host), .mono_ns = mono_ns, .real_ns = real_ns, .http_start = start
 };
 
+/* With what the other side says as it is. */
+static struct delivery *begin_again(void)
+{
+	struct delivery *d = delivery__new(&host, NULL);
+
+	assert_non_null(d);
+	there.now_ns = SECOND;
+	return d;
+}
+
 static struct delivery *begin(void)
 {
-	struct delivery *d;
-
 	memset(&there, 0, sizeof(there));
-	there.now_ns = SECOND;
 	there.status = 200;
 	there.body = "";
-	d = delivery__new(&host, NULL);
-	assert_non_null(d);
-	return d;
+	return begin_again();
 }
 
 /* Of gRPC unless there is no status of it to come. */
@@ -377,11 +384,85 @@ static void test_patience(void **state)
 	is_asked_again_after(NULL, "retry-after", "", 0);
 }
 
+static int send_for(const char *const *types, const char *header, struct dcm_error *err)
+{
+	struct delivery *d = begin_again();
+	const struct delivery_request request = {
+		.url = "http://there", .data = "x", .n = 1, .answer_types = types, .answer_header = header
+	};
+	int r = delivery__send(d, &request, there.now_ns + SECOND, err);
+
+	delivery__free(d);
+	return r;
+}
+
+/* A page that says 200 has taken nothing. */
+static void test_pages(void **state)
+{
+	static const char *const proto[] = { "application/proto", NULL };
+	static const struct {
+		const char *type, *body;
+		const char *const *types;
+		const char *header;
+		int fault, rc;
+	} cases[] = {
+		{ "", "", NULL, NULL, 0, 0 },
+		{ "text/html", "", NULL, NULL, 0, -EAGAIN },
+		{ "Text/HTML; charset=utf-8", "<p>It works!</p>", NULL, NULL, 0, -EAGAIN },
+		{ "text/plain", "ok", NULL, NULL, 0, 0 },
+		{ "text/plain", "ok", proto, NULL, 0, -EAGAIN },
+		{ "", "ok", proto, NULL, 0, -EAGAIN },
+		{ "", "", proto, NULL, 0, 0 },
+		{ "application/proto", "ok", proto, NULL, 0, 0 },
+		{ "application/proto; v=1", "ok", proto, NULL, 0, 0 },
+		{ "application/proto", "ok", NULL, "etag", 0, -EAGAIN },
+		{ "application/proto", "ok", NULL, "content-type", 0, 0 },
+		/* It is a yes, and too long to be read. */
+		{ "application/proto", "", proto, NULL, -EFBIG, 0 },
+		{ "text/html", "", proto, NULL, -EFBIG, -EAGAIN },
+		{ "application/proto", "", proto, NULL, -ECONNRESET, -EAGAIN },
+	};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		struct dcm_error err = DCM_ERROR_INIT;
+
+		memset(&there, 0, sizeof(there));
+		there.status = 200;
+		there.fault = cases[i].fault;
+		there.body = cases[i].body;
+		if (cases[i].type[0])
+			there.more = (struct dcm_http_header){ STR("content-type"),
+							       str__of(cases[i].type) };
+		if (send_for(cases[i].types, cases[i].header, &err) != cases[i].rc)
+			fail_msg("case %zu: %s", i, err.text);
+		assert_true(cases[i].rc == 0 || cases[i].fault == -ECONNRESET ||
+			    strstr(err.text, "does url lead to a login page"));
+	}
+}
+
+static void test_redirects(void **state)
+{
+	struct dcm_error err = DCM_ERROR_INIT;
+
+	(void)state;
+	memset(&there, 0, sizeof(there));
+	there.status = 302;
+	there.body = "";
+	there.more = (struct dcm_http_header){ STR("location"), STR("https://there/login") };
+	assert_int_equal(send_for(NULL, NULL, &err), -EAGAIN);
+	assert_non_null(strstr(err.text, "answered 302, and a POST does not follow that: write the "
+					 "address as url, or sign in, to https://there/login"));
+	assert_true(there.keeps_method);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_first_answers_of_grpc),
 		cmocka_unit_test(test_first_answers_of_http),
+		cmocka_unit_test(test_pages),
+		cmocka_unit_test(test_redirects),
 		cmocka_unit_test(test_patience),
 		cmocka_unit_test(test_the_servers_words),
 		cmocka_unit_test(test_a_judge_of_its_own),

@@ -469,6 +469,18 @@ static void follows_redirects(void **state)
 	ask_with(c, (struct dcm_http_call){ .url = url, .method = "POST", .body = "x", .n_body = 1 }, &a);
 	assert_true(answer__has(&a, "GET HTTP"));
 	assert_true(answer__has(&a, "body \n"));
+	/* Who only wants it there as it is gets the redirect itself, or has it there. */
+	const struct dcm_http_call kept = {
+		.url = url, .method = "POST", .body = "x", .n_body = 1, .keeps_method = true
+	};
+	ask_with(c, kept, &a);
+	expect(&a, 303);
+	snprintf(url, sizeof(url), "%s/redirect?to=/echo", peer__url("http"));
+	ask_with(c, kept, &a);
+	expect(&a, 302);
+	snprintf(url, sizeof(url), "%s/redirect?code=308&to=/echo", peer__url("http"));
+	ask_with(c, kept, &a);
+	assert_true(answer__has(&a, "body x\n"));
 	/* A stream begins behind the redirect. */
 	snprintf(url, sizeof(url), "%s/redirect?to=/size%%3Fn=10", peer__url("http"));
 	ask_with(c, (struct dcm_http_call){ .url = url, .take = answer__take }, &a);

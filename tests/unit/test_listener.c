@@ -665,6 +665,40 @@ static void *ask_slow(void *ctx)
 	return NULL;
 }
 
+static _Atomic int n_freed;
+
+static void count_free(struct access_rules *rules)
+{
+	(void)rules;
+	n_freed++;
+}
+
+/* Who came by the old rules has them until he is answered, and they go with the last of those. */
+static void test_other_rules(void **state)
+{
+	static struct access_rules open_rules = { .anonymous = HTTP_ROLE_WRITE,
+						  .free = count_free,
+						  .n_users = 1 };
+	static struct access_rules closed = { .anonymous = HTTP_ROLE_NONE,
+					      .free = count_free,
+					      .n_users = 1 };
+	int fd = listening_connect();
+
+	(void)state;
+	n_freed = 0;
+	listener__set_rules(served.listener, &open_rules);
+	send_text(fd, "GET /slow HTTP/1.1\r\nHost: localhost\r\n\r\n");
+	listening_wait(&served.n_waiting, 1);
+	listener__set_rules(served.listener, &closed);
+	assert_int_equal(call("/echo", HTTP_GET, NULL, NULL, 0), 401);
+	assert_int_equal(n_freed, 0);
+	close(fd);
+	listening_wait(&n_freed, 1);
+	listener__set_rules(served.listener, &served_rules);
+	listening_wait(&n_freed, 2);
+	assert_int_equal(call("/quick", HTTP_GET, NULL, NULL, 0), 200);
+}
+
 /*
  * Both workers busy and two waiting: health answers at once, the next question is told to come
  * back.
@@ -932,6 +966,7 @@ int main(void)
 		cmocka_unit_test(test_long_body),
 		cmocka_unit_test(test_long_answer),
 		cmocka_unit_test(test_an_answer_that_is_not_taken),
+		cmocka_unit_test(test_other_rules),
 		cmocka_unit_test(test_busy),
 		cmocka_unit_test(test_half_close),
 		cmocka_unit_test(test_half_close_of_http_1_0),

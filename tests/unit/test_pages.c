@@ -48,7 +48,7 @@ static void text(void *ctx, const struct http_request *req, struct http_response
 
 static int set_up(void **state)
 {
-	static const struct access_rules rules = { .anonymous = HTTP_ROLE_NONE };
+	static struct access_rules rules = { .anonymous = HTTP_ROLE_NONE };
 	static const struct log quiet = { .fd = -1 };
 	const char *addresses[] = { "127.0.0.1:0" };
 	const struct http_route rows[] = { { .pattern = "/text", .handler = text },

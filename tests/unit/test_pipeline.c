@@ -249,12 +249,30 @@ static void without_a_storage_it_is_done_when_routed(void **state)
 {
 	struct pipeline *p = begin(NULL);
 	struct told told = TOLD_INIT;
+	static struct fake f;
+	struct destination_config config = { .name = "d", .handle = &f, .output = &fake__output };
+	struct destination *d;
+
+	(void)state;
+	assert_int_equal(pipeline__add(p, &config, &d, NULL), 0);
+	assert_int_equal(emit(p, 1, &told), 0);
+	assert_int_equal(pipeline__flush(p, in_ms(10000)), 0);
+	assert_int_equal(told.n, 1);
+	assert_int_equal(told.n_errors, 0);
+	end(p);
+}
+
+/* Nobody is told yes of what nobody has. */
+static void without_any_destination_it_is_lost(void **state)
+{
+	struct pipeline *p = begin(NULL);
+	struct told told = TOLD_INIT;
 
 	(void)state;
 	assert_int_equal(emit(p, 1, &told), 0);
 	assert_int_equal(pipeline__flush(p, in_ms(10000)), 0);
 	assert_int_equal(told.n, 1);
-	assert_int_equal(told.n_errors, 0);
+	assert_int_equal(told.n_errors, 1);
 	end(p);
 }
 
@@ -858,6 +876,7 @@ int main(void)
 		cmocka_unit_test(a_hanging_output_hurts_nobody),
 		cmocka_unit_test(storages_decide_when_it_is_done),
 		cmocka_unit_test(without_a_storage_it_is_done_when_routed),
+		cmocka_unit_test(without_any_destination_it_is_lost),
 		cmocka_unit_test(routes_select_and_relabel),
 		cmocka_unit_test(what_no_rule_can_tell_is_counted),
 		cmocka_unit_test(what_rules_leave_out_is_counted),

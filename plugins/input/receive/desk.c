@@ -20,6 +20,7 @@
 #include "core/base/mem.h"
 #include "core/base/str.h"
 #include "core/base/units.h"
+#include "core/batch/limits.h"
 
 #define SECOND	INT64_C(1000000000)
 #define LOOK_NS (SECOND / 10) /* for a sender that has gone */
@@ -179,6 +180,7 @@ static void judge_decoding(struct desk_verdict *v, int r)
 	/* -EBADMSG: bytes of our own encoding that are damaged, or others' */
 	v->status = r == -EINVAL || r == -EBADMSG ? 400
 		    : r == -E2BIG		  ? 413
+		    : r == -ERANGE		  ? 422
 		    : r == -EPROTONOSUPPORT	  ? 415
 		    : r == -ESTALE		  ? DESK_SESSION_UNKNOWN
 						  : 503;
@@ -208,6 +210,12 @@ static void judge_storing(struct desk_verdict *v, int r)
 		set_verdict(v, 503, RETRY_LATER_S,
 			    "the store takes nothing at the moment (%s); try again later",
 			    strerror(-r));
+	else if (r == -ENODEV)
+		set_verdict(v, 503,
+			    RETRY_LATER_S, "nobody here keeps profiles: configure a storage, or an output that sends them on");
+	else if (r == -E2BIG)
+		set_verdict(v, 413,
+			    0, "with the labels and rules of this machine a series has more than 256 labels, or 64 KiB of them; what has fewer is stored");
 	else if (r == -EFBIG)
 		set_verdict(v, 413,
 			    0, "it is too large: unpacked it has more bytes than a queue may ever hold; send less at once");
@@ -257,6 +265,33 @@ static void find_node(const struct dcm_batch *b, struct desk_verdict *v)
 	}
 }
 
+/* Of a series: LABELS_MAX, and as many bytes as rules leave it (core/pipeline/outcome.c). */
+enum { LABELS_MOST_BYTES = 64 << 10 };
+#define DAY_NS (INT64_C(86400) * SECOND)
+
+/* What would be lost behind this: labels that are too many, and times that no store takes. */
+static int check_batch(const struct desk *d, const struct dcm_batch *b, struct dcm_error *err)
+{
+	const int64_t latest = d->host->real_ns(d->host) + DAY_NS;
+
+	for (uint32_t i = 0; i < b->n_series; i++) {
+		const struct dcm_pair *pairs = b->pairs + b->series[i].off;
+		uint64_t bytes = 0;
+
+		for (uint32_t k = 0; k < b->series[i].n; k++)
+			bytes += (uint64_t)b->strings[pairs[k].name].n + b->strings[pairs[k].value].n;
+		if (b->series[i].n > LABELS_MAX || bytes > LABELS_MOST_BYTES)
+			return error__set(err, -E2BIG, "series %u: has %u labels of %llu bytes together; send at most %d, of %d bytes",
+					  i, b->series[i].n, (unsigned long long)bytes, LABELS_MAX,
+					  LABELS_MOST_BYTES);
+	}
+	for (uint32_t i = 0; i < b->n_profiles; i++)
+		if (b->profiles[i].time_ns > latest)
+			return error__set(err, -ERANGE, "profile %u: begins more than a day after this machine's clock; set the sender's clock right",
+					  i);
+	return 0;
+}
+
 /* With the labels of the token that it came with. */
 static int decode(struct desk *d, struct dcm_decode *how, const uint8_t *data, size_t n,
 		  const struct dcm_request *q, struct dcm_batch **ret, struct dcm_error *err)
@@ -272,6 +307,11 @@ static int decode(struct desk *d, struct dcm_decode *how, const uint8_t *data, s
 	r = host->decode_as(host, how, data, n, &batch, err);
 	if (r < 0)
 		return r;
+	r = check_batch(d, batch, err);
+	if (r < 0) {
+		host->batch_unref(batch);
+		return r;
+	}
 	if (!DCM_HAS(q, n_labels) || q->n_labels == 0) {
 		*ret = batch;
 		return 0;
@@ -352,14 +392,15 @@ void desk__note(struct desk *d, const char *protocol, const struct dcm_request *
 	if (!d->senders || v->status == DESK_SESSION_UNKNOWN)
 		return;
 	senders__note(d->senders,
-		      &(struct sending){ .node = v->node[0] || !DCM_HAS(q, peer) ? str__of(v->node) : q->peer,
-					 .protocol = protocol,
-					 .version = desk__field(q->headers, q->n_headers, "user-agent"),
-					 .sent_real_ns = sent_at(q),
-					 .arrived_real_ns = v->arrived_real_ns,
-					 .bytes = q->n_body,
-					 .rows = v->n_rows,
-					 .refusal = v->status == 200 ? NULL : v->error.text });
+		      &(struct sending){
+			      .node = v->node[0] || !DCM_HAS(q, peer) ? str__of(v->node) : q->peer,
+			      .protocol = protocol,
+			      .version = desk__field(q->headers, q->n_headers, "user-agent"),
+			      .sent_real_ns = sent_at(q),
+			      .arrived_real_ns = v->arrived_real_ns,
+			      .bytes = q->n_body,
+			      .rows = v->n_rows,
+			      .refusal = v->status == 200 ? NULL : v->error.text });
 }
 
 bool desk__take_message(struct desk *d, const char *protocol, struct dcm_decode *how,

@@ -189,7 +189,9 @@ static int post(struct decima_output *o, uint64_t same_as, const uint8_t *data, 
 		{ { "grpc-timeout", 12 }, { timeout, n_timeout } },
 	};
 	CLEANUP(mem__freep) uint8_t *packed = NULL;
+	static const char *const types[] = { "application/proto", NULL };
 	struct delivery_request request = { .url = o->sender.url,
+					    .answer_types = types,
 					    .headers = headers,
 					    .n_headers = 4,
 					    .same_as = same_as,

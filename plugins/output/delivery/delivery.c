@@ -9,6 +9,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <strings.h>
 #include <time.h>
 
 #include "core/base/buf.h"
@@ -21,8 +22,8 @@
 #include "plugins/output/delivery/rpc_status.h"
 
 #define SECOND		 INT64_C(1000000000)
-#define WAIT_MAX_S	 INT64_C(3600) /* whatever the other side says */
-#define ANSWER_MAX_BYTES 65536
+#define WAIT_MAX_S	 INT64_C(3600)	/* whatever the other side says */
+#define ANSWER_MAX_BYTES (4 << 20)	/* OTLP 1.11, Export: of a response */
 #define SENTENCE_MAX	 300		/* bytes of the other side's words that are told on */
 #define FAILING_NS	 (600 * SECOND) /* delivery.h: ten minutes of failures */
 #define FAILURES_MIN	 5
@@ -66,8 +67,9 @@ struct delivery {
 	pthread_cond_t answered;
 	bool is_answered;
 	int fault, status, grpc_status;
-	int verdict;	/* of request->judge */
-	bool has_retry; /* a RetryInfo came */
+	bool is_strange; /* a 2xx, and not such a server's */
+	int verdict;	 /* of request->judge */
+	bool has_retry;	 /* a RetryInfo came */
 	int64_t wait_ns;
 	char sentence[512];
 };
@@ -258,6 +260,44 @@ static bool is_cut_short(const struct delivery *d)
 	       d->request->n > USUAL_BYTES;
 }
 
+static struct dcm_str media_type(const struct dcm_http_reply *reply)
+{
+	const struct dcm_str *type = header(reply, "content-type");
+
+	return type ? str__media_type(*type) : STR("");
+}
+
+static bool is_type(struct dcm_str type, const char *name)
+{
+	return type.n == strlen(name) && strncasecmp(type.p, name, type.n) == 0;
+}
+
+static bool is_page(struct dcm_str type)
+{
+	return is_type(type, "text/html") || is_type(type, "application/xhtml+xml");
+}
+
+/* Is a 2xx what such a server says? */
+static bool looks_right(const struct delivery_request *q, const struct dcm_http_reply *reply)
+{
+	const struct dcm_str type = media_type(reply);
+
+	if (is_page(type) || (q->answer_header && !header(reply, q->answer_header)))
+		return false;
+	if (!q->answer_types || (reply->n == 0 && !reply->fault))
+		return true;
+	for (const char *const *t = q->answer_types; *t; t++)
+		if (is_type(type, *t))
+			return true;
+	return false;
+}
+
+/* An answer that is too long to be read has been given all the same. */
+static bool is_yes(const struct dcm_http_reply *reply)
+{
+	return reply->status >= 200 && reply->status < 300 && (!reply->fault || reply->fault == -EFBIG);
+}
+
 static const char *place_of(const struct delivery *d)
 {
 	return d->request->place ? d->request->place : d->request->url;
@@ -277,12 +317,51 @@ static void let_judge(struct delivery *d, const struct dcm_http_reply *reply)
 }
 
 /* With the lock. */
+static void say_strange(struct delivery *d, const struct dcm_http_reply *reply)
+{
+	const char *must = d->request->answer_header;
+	struct dcm_str type = media_type(reply);
+
+	type = type.n ? type : STR("no Content-Type");
+	type.n = type.n < 60 ? type.n : 60;
+	if (must && !header(reply, must))
+		snprintf(d->sentence, sizeof(d->sentence),
+			 "%.150s answered %d without the header %s and with ", place_of(d),
+			 reply->status, must);
+	else
+		snprintf(d->sentence, sizeof(d->sentence), "%.150s answered %d with ", place_of(d),
+			 reply->status);
+	add_words(d->sentence, sizeof(d->sentence), type);
+	add_words(d->sentence,
+		  sizeof(d->sentence), STR(", as no server of this kind does: does url lead to a login page, or to something else?"));
+}
+
+/* With the lock. */
+static void say_redirect(struct delivery *d, const struct dcm_http_reply *reply, struct dcm_str to)
+{
+	snprintf(d->sentence,
+		 sizeof(d->sentence), "%.150s answered %d, and a POST does not follow that: write the address as url, or sign in, to ",
+		 place_of(d), reply->status);
+	add_words(d->sentence, sizeof(d->sentence), to);
+}
+
+/* With the lock. */
 static void say(struct delivery *d, const struct dcm_http_reply *reply)
 {
 	const struct dcm_str *message = header(reply, "grpc-message");
 	struct buf words = { 0 };
 	int n;
 
+	const struct dcm_str *location = header(reply, "location");
+
+	if (d->is_strange) {
+		say_strange(d, reply);
+		return;
+	}
+	if (!reply->fault && reply->status / 100 == 3 && location) {
+		say_redirect(d, reply, *location);
+		return;
+	}
 	if (reply->fault && d->grpc_status == GRPC_NONE) {
 		snprintf(d->sentence, sizeof(d->sentence), "%.380s%s", reply->sentence,
 			 is_cut_short(d) ? "; the request is larger than the 4 MiB that servers "
@@ -324,7 +403,8 @@ static void done(void *ctx, const struct dcm_http_reply *reply)
 	d->grpc_status = d->request->grpc ? grpc_status(reply) : GRPC_NONE;
 	d->has_retry = details.has_retry;
 	d->wait_ns = wait_asked_for(d, reply, details.retry_ns);
-	if (d->request->judge && !reply->fault)
+	d->is_strange = !d->request->grpc && is_yes(reply) && !looks_right(d->request, reply);
+	if (d->request->judge && !reply->fault && !d->is_strange)
 		let_judge(d, reply);
 	else
 		say(d, reply);
@@ -406,10 +486,12 @@ static int judge(const struct delivery *d)
 		return 0;
 	if (d->grpc_status != GRPC_NONE)
 		return otlp ? judge_otlp_grpc(d) : judge_grpc(d);
+	if (d->is_strange)
+		return -EAGAIN;
+	if (!d->request->grpc && d->status >= 200 && d->status < 300 && (!d->fault || d->fault == -EFBIG))
+		return 0;
 	if (d->fault)
 		return is_cut_short(d) ? -EBADMSG : -EAGAIN;
-	if (!d->request->grpc && d->status >= 200 && d->status < 300)
-		return 0;
 	if (d->request->judge)
 		return d->verdict;
 	/* What answers without a status of gRPC stands before the server. */
@@ -475,6 +557,7 @@ static int start(struct delivery *d, int64_t timeout_ns, struct dcm_error *err)
 		.timeout_ns = timeout_ns,
 		.max_bytes = ANSWER_MAX_BYTES,
 		.grpc = q->grpc,
+		.keeps_method = true,
 		.done = done,
 		.ctx = d,
 	};

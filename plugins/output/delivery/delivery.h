@@ -15,6 +15,9 @@
  * when it is, and tried for as long as it is kept: 401, 402, 403, 404, 405, 407, 408, 410, 421, 425, 426, 429, above 500; NOT_FOUND, PERMISSION_DENIED,
  * UNAUTHENTICATED, UNIMPLEMENTED, and what is said of the server's state; and whatever a judge of the request's own says of it, but for 500.
  *
+ * A login page, or that of another server, is no yes, though it comes with 200: answer_types. Nor is a redirect that makes a GET of a
+ * POST followed, as nobody would have the profiles then: it says where the url should lead.
+ *
  * OTLP has a list of what may be tried again (opentelemetry.io/docs/specs/otlp: Failures), and its servers go by it:
  * CANCELLED, DEADLINE_EXCEEDED, ABORTED, OUT_OF_RANGE, UNAVAILABLE, DATA_LOSS, RESOURCE_EXHAUSTED with a RetryInfo; 429, 502,
  * 503, 504. There all else is refused for good, but for what says nothing of the bytes and may be put right: NOT_FOUND,
@@ -51,7 +54,13 @@ struct delivery_request {
 	uint64_t same_as; /* of requests that say the same by other bytes; 0: its bytes tell */
 	enum delivery_rules rules;
 	delivery_judge_fn judge; /* instead of the rules; or NULL */
-	struct buf *ret_body; /* NULL, or an empty one for what comes with a yes: 64 KiB at most; none where memory ran out */
+	struct buf *ret_body; /* NULL, or an empty one for what comes with a yes: 4 MiB at most; none where memory ran out */
+	/*
+	 * How a yes over HTTP is told from a page that somebody else serves there: media types that its body has, up to NULL (NULL: any but
+	 * one for browsers), and a header that it has (NULL: none).
+	 */
+	const char *const *answer_types;
+	const char *answer_header;
 };
 
 /* The client is borrowed. NULL: no memory. */

@@ -278,7 +278,9 @@ static int deliver(struct otlp_output *o, const struct buf *request, struct buf 
 		headers[n++] = header(o->grpc ? "grpc-encoding" : "content-encoding", "gzip");
 	if (o->as->is_development_1)
 		headers[n++] = header("otlp-profiles-development-version", "1");
+	static const char *const types[] = { "application/x-protobuf", "application/json", NULL };
 	const struct delivery_request q = { .url = o->sender.url,
+					    .answer_types = types,
 					    .headers = headers,
 					    .n_headers = n,
 					    .grpc = o->grpc,

@@ -164,7 +164,10 @@ static int send_part(struct pyroscope *p, const struct dcm_batch *batch, uint32_
 	static const struct dcm_http_header headers[] = {
 		{ { "content-type", 12 }, { "application/proto", 17 } },
 	};
-	struct delivery_request request = { .url = p->sender.url, .headers = headers, .n_headers = 1 };
+	static const char *const types[] = { "application/proto", NULL };
+	struct delivery_request request = {
+		.url = p->sender.url, .headers = headers, .n_headers = 1, .answer_types = types
+	};
 	struct push_progress to = { 0 };
 	struct buf message = { 0 };
 	int r = push__request(p->sender.host, batch, profile, &p->config->limits, &p->progress, &to,

@@ -406,9 +406,12 @@ static int put_one(void *ctx, const struct dcm_batch *batch, uint32_t first, uin
 		{ { "content-type", 12 }, formats[o->config->format].type },
 	};
 	CLEANUP(mem__freep) uint8_t *data = NULL;
-	struct delivery_request request = {
-		.place = o->place, .method = "PUT", .headers = headers, .n_headers = 1, .judge = s3_answer__judge
-	};
+	struct delivery_request request = { .place = o->place,
+					    .method = "PUT",
+					    .headers = headers,
+					    .n_headers = 1,
+					    .judge = s3_answer__judge,
+					    .answer_header = "etag" };
 	struct buf url = { 0 };
 	int r = host->encode(host, batch, first, format_names[o->config->format], &data, &request.n, err);
 

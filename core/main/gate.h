@@ -1,0 +1,16 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * core/main/gate.h - who may do what, as the settings of the server have it
+ *
+ * Made at the start and at each reload: tokens, names and proxies change without a restart.
+ */
+#ifndef DECIMA_MAIN_GATE_H
+#define DECIMA_MAIN_GATE_H
+
+#include "core/main/server_settings.h"
+#include "core/net/access.h"
+
+/* Rules that have copies of all texts, with one user: access_rules__unref(). 0 or -ENOMEM. */
+int gate__make(const struct server_settings *s, struct access_rules **ret, struct dcm_error *err);
+
+#endif
