@@ -97,7 +97,7 @@ void api_endpoints__json(struct api *a, struct buf *out)
 
 /* ---- text ---- */
 
-#define N_COLUMNS 8
+#define N_COLUMNS 10
 
 struct table {
 	struct arena *arena;
@@ -121,10 +121,30 @@ static struct dcm_str measured(const struct dcm_target *e, double v, struct dcm_
 	return str__of(e->last_real_ns ? units__format_value(v, unit, buf) : "");
 }
 
+static struct dcm_str label_of(const struct dcm_target *e, const char *name)
+{
+	for (uint32_t i = 0; i < e->n_labels; i++)
+		if (str__eq(e->labels[i].name, str__of(name)))
+			return e->labels[i].value;
+	return STR("");
+}
+
+/* How far a sender's clock is ahead of ours: "+1.5s". */
+static struct dcm_str skew_of(const struct dcm_target *e, char buf[static 48])
+{
+	int64_t ms;
+
+	if (units__parse_int(label_of(e, "clock_skew_ms"), "", &ms) < 0)
+		return STR("");
+	buf[0] = ms < 0 ? '-' : '+';
+	units__format_duration((ms < 0 ? -ms : ms) * 1000000, buf + 1);
+	return str__of(buf);
+}
+
 static void as_text(void *ctx, const char *input, const struct dcm_target *e)
 {
 	struct table *t = ctx;
-	char when[32], took[48], size[48];
+	char when[32], took[48], size[48], skew[48];
 
 	(void)input;
 	if (e->health == DCM_HEALTH_DROPPED) {
@@ -138,14 +158,16 @@ static void as_text(void *ctx, const char *input, const struct dcm_target *e)
 	add_cell(t, measured(e, (double)e->duration_ns, STR("nanoseconds"), took));
 	add_cell(t, measured(e, (double)e->bytes, STR("bytes"), size));
 	add_cell(t, e->url);
+	add_cell(t, label_of(e, "version"));
+	add_cell(t, skew_of(e, skew));
 	add_cell(t, e->error);
 	t->n++;
 }
 
 void api_endpoints__text(struct api *a, struct arena *arena, struct buf *out)
 {
-	static const char *const heads[N_COLUMNS] = { "JOB",  "PROFILE", "STATE", "LAST",
-						      "TOOK", "SIZE",	 "URL",	  "WHAT" };
+	static const char *const heads[N_COLUMNS] = { "JOB",  "PROFILE", "STATE",   "LAST",  "TOOK",
+						      "SIZE", "URL",	 "VERSION", "CLOCK", "WHAT" };
 	struct table t = { .arena = arena, .out = out };
 
 	if (a->c.each_target)

@@ -35,11 +35,14 @@ bool cors__is_origin(const char *text)
 /* Beyond what needs no asking. Of others the preflight says nothing, and the browser does not send them. */
 static bool may_send(struct dcm_str name)
 {
-	static const char *const names[] = { "authorization",	   "connect-protocol-version",
-					     "connect-timeout-ms", "content-encoding",
-					     "content-type",	   "grpc-timeout",
-					     "if-none-match",	   "x-grpc-web",
-					     "x-query-id",	   "x-user-agent" };
+	static const char *const names[] = {
+		"authorization",      "connect-protocol-version",
+		"connect-timeout-ms", "content-encoding",
+		"content-type",	      "grpc-timeout",
+		"if-none-match",      "otlp-profiles-development-version",
+		"x-grpc-web",	      "x-query-id",
+		"x-user-agent"
+	};
 
 	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++)
 		if (str__eq(name, str__of(names[i])))

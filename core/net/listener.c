@@ -53,7 +53,7 @@ struct listener {
 	struct callers callers;
 	struct shares shares;
 	int64_t accepted_ns; /* the last one */
-	int64_t told_ns;     /* of a client that has too many connections */
+	int64_t told_ns;     /* that there are too many connections */
 
 	pthread_t thread;
 	bool thread_runs, has_callers;
@@ -104,16 +104,23 @@ static struct access_peer peer_of(struct listener *l, const struct sockets_one *
 	return peer;
 }
 
-/* Not each: a line a minute. */
-static void refuse(struct listener *l, const struct sockaddr_storage *from, int fd)
+/* Closes it. Is it to be told? Not of each: a line a minute. */
+static bool refuse(struct listener *l, int fd)
 {
-	char address[INET6_ADDRSTRLEN] = "?";
-
 	fd__close(fd);
 	stats__counter_add(l->requests.n_refused, 1);
 	if (l->told_ns && now_ns() - l->told_ns < 60 * SECOND)
-		return;
+		return false;
 	l->told_ns = now_ns();
+	return true;
+}
+
+static void refuse_client(struct listener *l, const struct sockaddr_storage *from, int fd)
+{
+	char address[INET6_ADDRSTRLEN] = "?";
+
+	if (!refuse(l, fd))
+		return;
 	getnameinfo((const struct sockaddr *)from, sizeof(*from), address, sizeof(address), NULL, 0,
 		    NI_NUMERICHOST);
 	log__line(l->requests.log, DCM_LOG_WARNING,
@@ -128,7 +135,7 @@ static void take(struct listener *l, const struct sockets_one *s, int fd,
 	int on = 1, idle_s = KEEP_IDLE_S, step_s = KEEP_STEP_S, steps = KEEP_STEPS;
 
 	if (!peer.share) {
-		refuse(l, from, fd);
+		refuse_client(l, from, fd);
 		return;
 	}
 	if (!s->path[0]) {
@@ -161,8 +168,10 @@ static void accept_some(struct loop_source *source, uint32_t events)
 			return;
 		}
 		if (is_full(l, from->socket)) {
-			fd__close(fd);
-			stats__counter_add(l->requests.n_refused, 1);
+			if (refuse(l, fd))
+				log__line(l->requests.log, DCM_LOG_WARNING,
+					  "server", "%u connections are open, and further ones are closed: server.max_connections",
+					  l->o.max_connections);
 			continue;
 		}
 		take(l, from->socket, fd, &address);

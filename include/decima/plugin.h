@@ -314,7 +314,9 @@ struct dcm_host {
 	 * full; the caller tries again later or calls drop(). -ESHUTDOWN: the program ends;
 	 * -ENOMEM. `done` (may be NULL) is called exactly once when 0 was returned, and before
 	 * stop() at the latest: then with -ECANCELED when the batch is still on its way (it goes on
-	 * all the same).
+	 * all the same). 0: every storage, and every spool, has it; -ENODEV: nobody here keeps batches;
+	 * -E2BIG: rules made the labels of a series too many; -EFBIG, -EMSGSIZE: too large for each queue, for one; or of
+	 * the storage.
 	 */
 	int (*emit)(const struct dcm_host *host, struct dcm_batch *batch, dcm_done_fn done, void *ctx);
 

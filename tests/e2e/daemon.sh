@@ -252,7 +252,7 @@ get /api/v1/pipeline | tr '{' '\n' | grep -F '"name":"archive"' >"$dir/answer"
 expect another_name_runs '"state":"ok"' "$dir/answer"
 config wave
 reload >/dev/null
-config wave 'server: { hosts: [elsewhere] }'
+config wave 'server: { max_queries: 5 }'
 reload >"$dir/answer"
 expect reload_refuses_what_needs_a_restart 'only change with a restart' "$dir/answer"
 config wave

@@ -170,7 +170,22 @@ static struct play {
 	uint64_t n_emitted;
 } play;
 
-static struct dcm_batch batch = { .size = sizeof(batch), .n_profiles = 2, .n_rows = 7 };
+#define CLOCK_NS INT64_C(1700000000000000000)
+
+static struct dcm_profile profiles[2] = { { .n_rows = 3 }, { .n_rows = 4 } };
+static struct dcm_str strings[2] = { { "name", 4 }, { "", 0 } };
+static const struct dcm_pair pairs[1] = { { 0, 1 } };
+static const struct dcm_span series[1] = { { 0, 1 } };
+static struct dcm_batch batch = { .size = sizeof(batch),
+				  .profiles = profiles,
+				  .n_profiles = 2,
+				  .strings = strings,
+				  .n_strings = 2,
+				  .pairs = pairs,
+				  .n_pairs = 1,
+				  .series = series,
+				  .n_series = 1,
+				  .n_rows = 7 };
 
 static int play_decode(const struct dcm_host *host, const struct dcm_decode *how,
 		       const uint8_t *data, size_t n, struct dcm_batch **ret, struct dcm_error *err)
@@ -220,7 +235,7 @@ static int64_t play_mono(const struct dcm_host *host)
 static int64_t play_real(const struct dcm_host *host)
 {
 	(void)host;
-	return 1700000000000000000;
+	return CLOCK_NS;
 }
 
 static void play_unref(struct dcm_batch *b)
@@ -284,6 +299,8 @@ static void test_verdicts(void **state)
 		{ { .told = SOON, .status = -ENOSPC }, RECEIVE_WHEN_STORED, 503, 10 },
 		{ { .told = SOON, .status = -ECANCELED }, RECEIVE_WHEN_STORED, 503, 10 },
 		{ { .told = AT_ONCE, .status = -EINVAL }, RECEIVE_WHEN_STORED, 503, 10 },
+		{ { .told = AT_ONCE, .status = -ENODEV }, RECEIVE_WHEN_STORED, 503, 10 },
+		{ { .told = AT_ONCE, .status = -E2BIG }, RECEIVE_WHEN_STORED, 413, 0 },
 	};
 
 	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
@@ -298,6 +315,35 @@ static void test_verdicts(void **state)
 		assert_int_equal(play.n_emitted,
 				 cases[i].play.emits < 0 || cases[i].play.decodes < 0 ? 0 : 1);
 	}
+}
+
+/* What would be lost behind the answer is refused. */
+static void test_what_no_store_takes(void **state)
+{
+	enum { MOST = 65536 - 4 };
+	static char value[MOST + 2];
+	const int64_t day_ns = INT64_C(86400000000000);
+
+	(void)state;
+	memset(value, 'x', MOST + 1);
+	for (int too_long = 0; too_long < 2; too_long++) {
+		strings[1] = (struct dcm_str){ value, MOST + (uint32_t)too_long };
+		struct desk_verdict v = push((struct play){ .told = AT_ONCE }, RECEIVE_WHEN_QUEUED, NULL);
+
+		assert_int_equal(v.status, too_long ? 413 : 200);
+		assert_int_equal(play.n_emitted, !too_long);
+	}
+	strings[1] = STR("");
+	for (int too_late = 0; too_late < 2; too_late++) {
+		profiles[1].time_ns = CLOCK_NS + day_ns + too_late;
+		struct desk_verdict v = push((struct play){ .told = AT_ONCE }, RECEIVE_WHEN_QUEUED, NULL);
+
+		assert_int_equal(v.status, too_late ? 422 : 200);
+		assert_true(!too_late ||
+			    strstr(v.error.text,
+				   "profile 1: begins more than a day after this machine's clock"));
+	}
+	profiles[1].time_ns = 0;
 }
 
 /* The sender's patience ends first, and the store may answer after it all the same. */
@@ -341,9 +387,13 @@ static void test_an_empty_body(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_app_names),     cmocka_unit_test(test_too_many_labels),
-		cmocka_unit_test(test_forms),	      cmocka_unit_test(test_bad_forms),
-		cmocka_unit_test(test_verdicts),      cmocka_unit_test(test_answers_that_come_late),
+		cmocka_unit_test(test_app_names),
+		cmocka_unit_test(test_too_many_labels),
+		cmocka_unit_test(test_forms),
+		cmocka_unit_test(test_bad_forms),
+		cmocka_unit_test(test_what_no_store_takes),
+		cmocka_unit_test(test_verdicts),
+		cmocka_unit_test(test_answers_that_come_late),
 		cmocka_unit_test(test_an_empty_body),
 	};
 

@@ -86,11 +86,13 @@ static const struct dcm_option rows[] = {
 	{ .name = "max_body",
 	  .type = DCM_OPT_SIZE,
 	  .offset = offsetof(struct receive_options, max_body_bytes),
-	  .def = "16MiB",
+	  .def = "64MiB",
 	  .min = "1KiB",
 	  .max = "64MiB",
 	  .flags = DCM_OPT_RESTART,
-	  .doc = "Most bytes of one request, as they are sent." },
+	  .doc = "Most bytes of one request, as they are sent. Agents of Parca send up to 32 MiB; "
+		 "all "
+		 "requests' bodies together have 64 MiB." },
 	{ .name = "max_unpacked",
 	  .type = DCM_OPT_SIZE,
 	  .offset = offsetof(struct receive_options, max_unpacked_bytes),

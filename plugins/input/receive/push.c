@@ -32,6 +32,7 @@ static void answer(void *ctx, const struct dcm_request *q, struct dcm_reply *rep
 	}
 	how.format = is_json ? "push.v1.json" : "push.v1";
 	desk__take(d, &how, q->body, q->n_body, q, &v);
+	desk__note(d, "pyroscope", q, &v);
 	if (v.status == 200 && is_json)
 		d->host->reply_put(reply, 200, "application/json", "{}", 2);
 	else if (v.status == 200)

@@ -290,6 +290,7 @@ static void answer(void *ctx, const struct dcm_request *q, struct dcm_reply *rep
 		desk__refuse(u.desk, &v, r == -E2BIG ? 413 : u.status, "%s", err.text);
 	else
 		desk__take(u.desk, &u.how, u.data, u.n, q, &v);
+	desk__note(u.desk, "pyroscope", q, &v);
 	desk__tell(u.desk, &v, reply);
 	json_decref(u.config);
 }
