@@ -130,21 +130,22 @@ static struct dcm_str label_of(const struct dcm_target *e, const char *name)
 }
 
 /* How far a sender's clock is ahead of ours: "+1.5s". */
-static struct dcm_str skew_of(const struct dcm_target *e, char buf[static 48])
+static struct dcm_str skew_of(const struct dcm_target *e, char buf[static 50])
 {
+	char length[48];
 	int64_t ms;
 
 	if (units__parse_int(label_of(e, "clock_skew_ms"), "", &ms) < 0)
 		return STR("");
-	buf[0] = ms < 0 ? '-' : '+';
-	units__format_duration((ms < 0 ? -ms : ms) * 1000000, buf + 1);
+	units__format_duration((ms < 0 ? -ms : ms) * 1000000, length);
+	snprintf(buf, 50, "%c%s", ms < 0 ? '-' : '+', length);
 	return str__of(buf);
 }
 
 static void as_text(void *ctx, const char *input, const struct dcm_target *e)
 {
 	struct table *t = ctx;
-	char when[32], took[48], size[48], skew[48];
+	char when[32], took[48], size[48], skew[50];
 
 	(void)input;
 	if (e->health == DCM_HEALTH_DROPPED) {

@@ -66,7 +66,7 @@ refused() {
 	shift
 	on "$server_net" timeout 20 "$decima" run --plugin-path "$plugins" --data "$dir/none" "$@" >"$dir/out" 2>"$dir/err"
 	expect_status "two_hosts.$name" 2 $?
-	expect "two_hosts.${name}_says_what_to_do" "set server.tokens or server.tls.client_ca_file, or server.insecure: true" "$dir/err"
+	expect "two_hosts.${name}_says_what_to_do" "set server.tokens, server.proxy or server.tls.client_ca_file, or server.insecure: true" "$dir/err"
 }
 refused open_port --listen "$server_ip:7070"
 refused open_port_for_all --listen 0.0.0.0:7070

@@ -319,6 +319,46 @@ static void test_failures_of_changing_bytes(void **state)
 	delivery__free(d);
 }
 
+/* Minutes until the request is refused; the others then go well. */
+static int minutes_until_refused(struct delivery *d, const char *bytes)
+{
+	int minutes = 0;
+
+	there.status = 500;
+	while (send_later(d, bytes, 60) == -EAGAIN)
+		minutes++;
+	there.status = 200;
+	assert_int_equal(send_later(d, "fine", 0), 0);
+	return minutes;
+}
+
+/* A kind of request that the other side stumbles over again and again holds up the others less and less. */
+static void test_what_is_learned(void **state)
+{
+	static const int want[] = { 10, 4, 4, 4 }; /* five answers, a minute apart, at least */
+	struct delivery *d = begin();
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(want) / sizeof(want[0]); i++) {
+		char bytes[8];
+
+		snprintf(bytes, sizeof(bytes), "bad %zu", i);
+		assert_int_equal(minutes_until_refused(d, bytes), want[i]);
+	}
+	/* It fails over all: three are given up quickly, the others are not. */
+	there.status = 500;
+	for (int i = 0; i < 4; i++) {
+		char bytes[8];
+		int minutes = 0;
+
+		snprintf(bytes, sizeof(bytes), "any %d", i);
+		while (send_later(d, bytes, 60) == -EAGAIN)
+			minutes++;
+		assert_int_equal(minutes, i < 3 ? 4 : 10);
+	}
+	delivery__free(d);
+}
+
 /* A server that is away, or busy, says nothing of the request; and begins the count anew. */
 static void test_a_server_that_is_away(void **state)
 {
@@ -468,6 +508,7 @@ int main(void)
 		cmocka_unit_test(test_a_judge_of_its_own),
 		cmocka_unit_test(test_failures_of_one_request),
 		cmocka_unit_test(test_failures_of_changing_bytes),
+		cmocka_unit_test(test_what_is_learned),
 		cmocka_unit_test(test_a_server_that_is_away),
 	};
 

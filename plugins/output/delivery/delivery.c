@@ -27,6 +27,8 @@
 #define SENTENCE_MAX	 300		/* bytes of the other side's words that are told on */
 #define FAILING_NS	 (600 * SECOND) /* delivery.h: ten minutes of failures */
 #define FAILURES_MIN	 5
+/* So many requests given up in a row are the server's fault. A batch and the one profile of it that it fails for are two. */
+#define GIVEN_UP_MOST 3
 /* What servers of gRPC take in a message unless they are told otherwise. */
 #define USUAL_BYTES ((size_t)4 << 20)
 
@@ -60,7 +62,9 @@ struct delivery {
 		uint64_t of; /* hash of the request; 0: none failed there lately */
 		uint32_t n;
 		int64_t first_ns;
-	} failures; /* of the other side's, on one request, in a row */
+	} failures;	     /* of the other side's, on one request, in a row */
+	int64_t patience_ns; /* with those, once there are enough */
+	uint32_t n_given_up; /* requests, and none went well since */
 	const struct delivery_request *request;
 
 	pthread_mutex_t lock; /* guards: */
@@ -82,6 +86,7 @@ struct delivery *delivery__new(const struct dcm_host *host, struct dcm_http_clie
 		return NULL;
 	d->host = host;
 	d->client = client;
+	d->patience_ns = FAILING_NS;
 	pthread_mutex_init(&d->lock, NULL);
 	pthread_cond_init(&d->answered, NULL);
 	return d;
@@ -538,7 +543,22 @@ static bool fails_for_good(struct delivery *d, int64_t now_ns)
 		d->failures.n = 0;
 		d->failures.first_ns = now_ns;
 	}
-	return of && ++d->failures.n >= FAILURES_MIN && now_ns - d->failures.first_ns >= FAILING_NS;
+	return of && ++d->failures.n >= FAILURES_MIN && now_ns - d->failures.first_ns >= d->patience_ns;
+}
+
+/*
+ * When the next request goes well after one was given up, it was that one's fault, and the next of its kind has a quarter of
+ * the time; when the next ones do not, it is the server's.
+ */
+static void learn(struct delivery *d, bool is_given_up, bool is_taken)
+{
+	if (is_given_up && ++d->n_given_up >= GIVEN_UP_MOST)
+		d->patience_ns = FAILING_NS;
+	if (!is_taken)
+		return;
+	if (d->n_given_up > 0)
+		d->patience_ns /= 4;
+	d->n_given_up = 0;
 }
 
 static int start(struct delivery *d, int64_t timeout_ns, struct dcm_error *err)
@@ -570,6 +590,7 @@ int delivery__send(struct delivery *d, const struct delivery_request *request,
 		   int64_t deadline_mono_ns, struct dcm_error *err)
 {
 	int64_t now = d->host->mono_ns(d->host);
+	bool is_given_up;
 	int r;
 
 	if (now < d->not_before_ns)
@@ -587,8 +608,9 @@ int delivery__send(struct delivery *d, const struct delivery_request *request,
 		pthread_cond_wait(&d->answered, &d->lock);
 	r = judge(d);
 	now = d->host->mono_ns(d->host);
-	if (fails_for_good(d, now) && r == -EAGAIN)
-		r = -EBADMSG;
+	is_given_up = fails_for_good(d, now) && r == -EAGAIN;
+	r = is_given_up ? -EBADMSG : r;
+	learn(d, is_given_up, r == 0);
 	pthread_mutex_unlock(&d->lock);
 	d->not_before_ns = r == -EAGAIN ? now + d->wait_ns : 0;
 	return r < 0 ? error__set(err, r, "%s", d->sentence) : 0;

@@ -11,7 +11,8 @@
  * Some answers may be either. UNKNOWN, INTERNAL and 500: a server that is out of order, or one that stumbles over the
  * request (Parca says so of what its store refuses). ALREADY_EXISTS, FAILED_PRECONDITION, and any other 4xx: the
  * request, or what stands before the server. A request that has had nothing else for ten minutes and five answers is refused, so
- * that it does not hold up all that come behind for ever; the next one has ten minutes again. Of who asks, where, how often and
+ * that it does not hold up all that come behind for ever. Where the next one then goes well, it was that request's fault, and the
+ * next of its kind has a quarter of the time, and so on, down to five answers; where three in a row do not, it is the server's, and they have ten minutes again. Of who asks, where, how often and
  * when it is, and tried for as long as it is kept: 401, 402, 403, 404, 405, 407, 408, 410, 421, 425, 426, 429, above 500; NOT_FOUND, PERMISSION_DENIED,
  * UNAUTHENTICATED, UNIMPLEMENTED, and what is said of the server's state; and whatever a judge of the request's own says of it, but for 500.
  *
