@@ -225,13 +225,15 @@ void api__initiate_upload(void *ctx, const struct http_request *req, struct http
 			   &(struct uploads_claim){ .key = { q.build_id, q.type },
 						    .hash = q.hash,
 						    .bytes = (uint64_t)q.bytes,
+						    .peer = req->peer,
 						    .force = q.force },
 			   id);
 	if (r == -EBUSY)
 		http_response__problem(resp, 409, "%s", judge_under_way(&q).why);
 	else if (r == -ENOBUFS)
-		http_response__problem(resp, 503, "%d uploads are under way; try again in a moment",
-				       UPLOADS_MAX);
+		http_response__problem(
+			resp, 503, "%d uploads are under way, or %d of this client's; finish some, or try again in a minute",
+			UPLOADS_MAX, UPLOADS_CLIENT_MAX);
 	else if (r < 0)
 		http_response__problem(resp, 503, "there are no random numbers for an id: %s",
 				       strerror(-r));

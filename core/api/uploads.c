@@ -32,6 +32,7 @@ struct entry {
 	uint64_t hash; /* of the hash; 0: there was none */
 	struct uploads_terms terms;
 	int64_t begun_ns;
+	uint64_t peer; /* its hash */
 };
 
 struct uploads {
@@ -95,10 +96,27 @@ static int find_by_id(struct uploads *u, const struct uploads_key *key, struct d
 	return str__eq(str__of((*ret)->id), id) ? 0 : -EINVAL;
 }
 
+static bool has_not_come(const struct uploads *u, const struct entry *e)
+{
+	return e->step == STEP_BEGUN && clock__mono(u->clock) - e->begun_ns > UPLOADS_HURRY_NS;
+}
+
 /* The higher, the sooner it gives way; 0: never. */
 static int worth_leaving(const struct uploads *u, const struct entry *e)
 {
-	return e->step == STEP_FREE ? 3 : is_stale(u, e) ? 2 : is_under_way(e) ? 0 : 1;
+	return e->step == STEP_FREE ? 4
+	       : is_stale(u, e)	    ? 3
+	       : !is_under_way(e)   ? 2
+				    : has_not_come(u, e);
+}
+
+static bool has_too_many(const struct uploads *u, uint64_t peer)
+{
+	uint32_t n = 0;
+
+	for (const struct entry *e = u->v; e < u->v + UPLOADS_MAX; e++)
+		n += e->peer == peer && is_under_way(e) && !is_stale(u, e);
+	return n >= UPLOADS_CLIENT_MAX;
 }
 
 /* NULL: all are under way. */
@@ -150,6 +168,7 @@ enum uploads_state uploads__look(struct uploads *u, const struct uploads_key *ke
 
 int uploads__begin(struct uploads *u, const struct uploads_claim *claim, char ret_id[static UPLOADS_ID])
 {
+	const uint64_t peer = hash_of(claim->peer);
 	struct entry *e;
 	int r = make_id(ret_id);
 
@@ -160,7 +179,7 @@ int uploads__begin(struct uploads *u, const struct uploads_claim *claim, char re
 	if (e && is_under_way(e) && !is_stale(u, e) && !claim->force)
 		r = -EBUSY;
 	else if (!e)
-		e = make_room(u);
+		e = has_too_many(u, peer) ? NULL : make_room(u);
 	if (r == 0 && !e)
 		r = -ENOBUFS;
 	if (r == 0) {
@@ -168,7 +187,8 @@ int uploads__begin(struct uploads *u, const struct uploads_claim *claim, char re
 				     .type = claim->key.type,
 				     .hash = hash_of(claim->hash),
 				     .terms = { claim->bytes, claim->force },
-				     .begun_ns = clock__mono(u->clock) };
+				     .begun_ns = clock__mono(u->clock),
+				     .peer = peer };
 		snprintf(e->build_id, sizeof(e->build_id), "%.*s", STR_ARG(claim->key.build_id));
 		memcpy(e->id, ret_id, sizeof(e->id));
 	}

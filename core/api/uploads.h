@@ -19,10 +19,13 @@
 
 /* Parca grants a quarter of an hour, and two minutes. */
 #define UPLOADS_STALE_NS (17 * INT64_C(60000000000))
+/* Where all are under way, one that was begun so long ago, and of which nothing has come, gives way. */
+#define UPLOADS_HURRY_NS INT64_C(60000000000)
 
 enum {
-	UPLOADS_MAX = 1024, /* that are known of: 200 bytes each */
-	UPLOADS_ID = 37	    /* a UUID, as text with its NUL */
+	UPLOADS_MAX = 1024,	  /* that are known of: 200 bytes each */
+	UPLOADS_CLIENT_MAX = 768, /* of them under way, of one client */
+	UPLOADS_ID = 37		  /* a UUID, as text with its NUL */
 };
 
 /* What an upload is of. The build id is one: at most ELF_BUILD_ID_TEXT - 1 bytes. */
@@ -51,9 +54,10 @@ struct uploads_claim {
 	struct uploads_key key;
 	struct dcm_str hash;
 	uint64_t bytes;
-	bool force; /* also where one is under way, which then comes to nothing */
+	struct dcm_str peer; /* whose it is */
+	bool force;	     /* also where one is under way, which then comes to nothing */
 };
-/* 0, -EBUSY (one is under way), -ENOBUFS (too many are), or of the system's random numbers. */
+/* 0, -EBUSY (one is under way), -ENOBUFS (too many are, or of this client's), or of the system's random numbers. */
 int uploads__begin(struct uploads *u, const struct uploads_claim *claim, char ret_id[static UPLOADS_ID]);
 
 /* What was said of it when it was begun. */

@@ -33,6 +33,7 @@ struct service {
 	struct http_routes *routes;
 	struct clock clock;
 	enum http_role role;
+	const char *peer;
 	const char *coding; /* that packed messages say; NULL: none */
 	int status;
 	struct buf body;
@@ -44,7 +45,7 @@ static void open_service(struct service *v, struct symbols *s)
 {
 	struct dcm_error err = DCM_ERROR_INIT;
 
-	*v = (struct service){ .clock = clock__fake(1, 1), .role = HTTP_ROLE_WRITE };
+	*v = (struct service){ .clock = clock__fake(1, 1), .role = HTTP_ROLE_WRITE, .peer = "10.0.0.1" };
 	v->routes = http_routes__new();
 	assert_int_equal(
 		api__new(&(struct api_config){ .symbols = s, .upload_bytes = MOST, .clock = &v->clock },
@@ -66,9 +67,12 @@ static void call(struct service *v, const char *method, const struct buf *messag
 	struct arena arena = { 0 };
 	struct dcm_budget budget = { 0 };
 	struct http_response r = { .status = 200 };
-	struct http_request req = {
-		.method = HTTP_POST, .role = v->role, .arena = &arena, .budget = &budget, .file = file
-	};
+	struct http_request req = { .method = HTTP_POST,
+				    .role = v->role,
+				    .peer = str__of(v->peer),
+				    .arena = &arena,
+				    .budget = &budget,
+				    .file = file };
 	const struct dcm_field coding = { STR("grpc-encoding"), str__of(v->coding ? v->coding : "") };
 	char target[128];
 
@@ -615,7 +619,7 @@ static void test_files_that_are_no_use(void **state)
 	close_service(&v);
 }
 
-/* More than there is room for: those that ended give way, those under way do not. */
+/* More than there is room for: those that ended give way, those under way do not, and one client has no more than three quarters. */
 static void test_many_uploads(void **state)
 {
 	CLEANUP(symbols__freep) struct symbols *s = kept__symbols(&(struct symbols_config){ 0 });
@@ -628,13 +632,25 @@ static void test_many_uploads(void **state)
 	q.build_id = id;
 	for (unsigned i = 0; i < UPLOADS_MAX; i++) {
 		snprintf(id, sizeof(id), "%08x", i);
+		if (i == UPLOADS_CLIENT_MAX) {
+			initiate(&v, &q, 1);
+			assert_answer(&v, 503, "or 768 of this client's");
+			v.peer = "10.0.0.2";
+		}
 		initiate(&v, &q, 1);
 		assert_int_equal(v.status, 200);
 	}
 	snprintf(id, sizeof(id), "%08x", UPLOADS_MAX);
 	initiate(&v, &q, 1);
 	assert_answer(&v, 503, "uploads are under way");
-	v.clock.fake_mono_ns += UPLOADS_STALE_NS + 1;
+	/* Of the first one nothing has come. */
+	v.clock.fake_mono_ns += UPLOADS_HURRY_NS + 1;
+	initiate(&v, &q, 1);
+	assert_int_equal(v.status, 200);
+	snprintf(id, sizeof(id), "%08x", 1);
+	initiate(&v, &q, 1);
+	assert_int_equal(v.status, 409);
+	snprintf(id, sizeof(id), "%08x", 0);
 	initiate(&v, &q, 1);
 	assert_int_equal(v.status, 200);
 	close_service(&v);
