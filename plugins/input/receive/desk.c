@@ -20,7 +20,6 @@
 #include "core/base/mem.h"
 #include "core/base/str.h"
 #include "core/base/units.h"
-#include "core/batch/limits.h"
 
 #define SECOND	INT64_C(1000000000)
 #define LOOK_NS (SECOND / 10) /* for a sender that has gone */
@@ -265,7 +264,7 @@ static void find_node(const struct dcm_batch *b, struct desk_verdict *v)
 	}
 }
 
-/* Of a series: LABELS_MAX, and as many bytes as rules leave it (core/pipeline/outcome.c). */
+/* Of a series' labels, as rules leave it (core/pipeline/outcome.c). */
 enum { LABELS_MOST_BYTES = 64 << 10 };
 #define DAY_NS (INT64_C(86400) * SECOND)
 
@@ -280,10 +279,10 @@ static int check_batch(const struct desk *d, const struct dcm_batch *b, struct d
 
 		for (uint32_t k = 0; k < b->series[i].n; k++)
 			bytes += (uint64_t)b->strings[pairs[k].name].n + b->strings[pairs[k].value].n;
-		if (b->series[i].n > LABELS_MAX || bytes > LABELS_MOST_BYTES)
-			return error__set(err, -E2BIG, "series %u: has %u labels of %llu bytes together; send at most %d, of %d bytes",
-					  i, b->series[i].n, (unsigned long long)bytes, LABELS_MAX,
-					  LABELS_MOST_BYTES);
+		if (bytes > LABELS_MOST_BYTES)
+			return error__set(
+				err, -E2BIG, "series %u: its %u labels have %llu bytes together; send at most %d",
+				i, b->series[i].n, (unsigned long long)bytes, LABELS_MOST_BYTES);
 	}
 	for (uint32_t i = 0; i < b->n_profiles; i++)
 		if (b->profiles[i].time_ns > latest)
