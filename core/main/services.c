@@ -358,6 +358,7 @@ void services__init(struct services *s)
 	s->host.serve = serve;
 	s->host.withdraw_endpoints = withdraw_endpoints;
 	s->host.reply_put = endpoints__reply_put;
+	s->host.request_waits = endpoints__request_waits;
 	s->host.reply_header = endpoints__reply_header;
 	s->host.reply_problem = endpoints__reply_problem;
 }

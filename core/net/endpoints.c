@@ -184,12 +184,29 @@ static void ask(struct endpoint *p, const struct dcm_request *request, struct ht
 	leave(p->all, &v);
 }
 
+/* What a plugin is asked, as long as answer() runs. */
+struct asked {
+	struct dcm_request request; /* first: what the plugin sees */
+	const struct http_request *req;
+	struct buf room; /* for what was unpacked */
+};
+
+void endpoints__request_waits(const struct dcm_request *request)
+{
+	struct asked *a = (struct asked *)(uintptr_t)request;
+
+	buf__fini(&a->room);
+	if (a->req->waits)
+		a->req->waits((struct http_request *)(uintptr_t)a->req);
+}
+
 static void handle(void *ctx, const struct http_request *req, struct http_response *resp)
 {
 	struct endpoint *p = ctx;
-	struct buf room = { 0 };
-	struct dcm_request request = {
-		.size = sizeof(request),
+	struct asked a = { .req = req };
+
+	a.request = (struct dcm_request){
+		.size = sizeof(a.request),
 		.params = req->params,
 		.n_params = req->n_params,
 		.headers = req->headers,
@@ -200,9 +217,9 @@ static void handle(void *ctx, const struct http_request *req, struct http_respon
 		.peer = req->peer,
 	};
 
-	if (unpack(p, req, &room, &request, resp))
-		ask(p, &request, resp);
-	buf__fini(&room);
+	if (unpack(p, req, &a.room, &a.request, resp))
+		ask(p, &a.request, resp);
+	buf__fini(&a.room);
 }
 
 /* ------------------------------------------------------------------------------------------------

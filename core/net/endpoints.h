@@ -41,6 +41,8 @@ const struct http_route *endpoints__at(struct endpoints *e, uint32_t i, bool *re
 /* The functions of host->reply_..(), which need no host. */
 void endpoints__reply_put(struct dcm_reply *reply, int status, const char *type, const void *data,
 			  size_t n);
+/* host->request_waits(). */
+void endpoints__request_waits(const struct dcm_request *request);
 void endpoints__reply_header(struct dcm_reply *reply, const char *name, const char *value);
 void endpoints__reply_problem(struct dcm_reply *reply, int status, const char *fmt, ...)
 	__attribute__((format(printf, 3, 4)));

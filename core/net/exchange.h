@@ -31,8 +31,9 @@ struct exchange_carrier {
 
 struct exchange {
 	const struct exchange_carrier *carrier;
-	void *stream;	       /* the carrier's: what it came over */
-	struct exchange *next; /* in its lane's queue */
+	struct requests *requests; /* of handlers that wait */
+	void *stream;		   /* the carrier's: what it came over */
+	struct exchange *next;	   /* in its lane's queue */
 	struct arena arena;
 	struct http_request request;
 	struct http_response response;
@@ -59,6 +60,7 @@ struct exchange {
 	const char *fault;	  /* of the head, as far as it was read; NULL: none */
 	bool has_file_place;	  /* counts among the bodies that go into files */
 	uint64_t file_reserved;	  /* of what these have together */
+	bool is_push, has_turn; /* its handler is one of those that wait for stores; and is one of the few that work */
 	bool is_late;  /* quick handlers had their time in this turn: a lane has to take it */
 	bool answered; /* the response is ready to be sent */
 	/* HTTP/1: */

@@ -68,6 +68,8 @@ struct http_request {
 	const struct dcm_field *path_params; /* [n_path_params]: what {NAME} in the pattern stood for, decoded */
 	uint32_t n_path_params;
 	struct arena *arena; /* lives as long as the request; holds what was decoded */
+	/* The handler looks at no body any more, and only waits: others may be worked on. NULL: nobody minds. */
+	void (*waits)(struct http_request *r);
 };
 
 /* First value of a name; p is NULL when there is none. */

@@ -3,7 +3,7 @@
  * core/net/lanes.h - requests that wait for a handler, and the threads that run it
  *
  * Five lanes, so that a reload never waits behind questions, and these not behind files or what is
- * brought: some threads for questions, some for pushes (which wait for a store), one for what waits for
+ * brought: some threads for questions, many for pushes (which mostly wait for a store), one for what waits for
  * the control thread, one for bodies that go into files, two for what waits for time to pass: one that
  * asks all day leaves one. A handler that hangs in a plugin holds up its own thread and
  * nobody else; at the end it is left behind.

@@ -23,7 +23,8 @@ enum {
 	MAX_TALKS = 256, /* each may have TALK_OUT_BYTES */
 	MAX_WATCHES = 1024, /* that say a few bytes now and then, to whoever asks: they take no place of the others */
 	FILES_RETRY_S = 5,
-	N_PUSHERS = 4, /* each waits for a store meanwhile */
+	N_PUSHERS = 32, /* most wait for a store, which has one sync for all of them, */
+	N_TURNS = 4,	/* and so many are unpacked and decoded */
 	STEP_BYTES = 64 << 10
 };
 
@@ -75,14 +76,42 @@ static void note_refusal(struct requests *r, const struct exchange *x)
 		stats__counter_add(r->n_refused, 1);
 }
 
+static void give_turn(struct requests *r, struct exchange *x)
+{
+	if (x->has_turn)
+		sem_post(&r->turns);
+	x->has_turn = false;
+}
+
+/* What was unpacked of the message goes, and another one has its turn. */
+static void handler_waits(struct http_request *request)
+{
+	struct exchange *x = (struct exchange *)((char *)request - offsetof(struct exchange, request));
+
+	buf__fini(&x->message);
+	give_turn(x->requests, x);
+}
+
+static void take_turn(struct requests *r, struct exchange *x)
+{
+	while (sem_wait(&r->turns) < 0)
+		;
+	x->has_turn = true;
+	x->requests = r;
+	x->request.waits = handler_waits;
+}
+
 static void run_in_lane(void *ctx, struct exchange *x)
 {
 	if (x->request.file)
 		exchange__write(x);
 	if (x->writes)
 		return;
+	if (x->is_push)
+		take_turn(ctx, x);
 	run_handler(ctx, x);
 	note_refusal(ctx, x);
+	give_turn(ctx, x);
 }
 
 /* On the thread of a lane. */
@@ -415,6 +444,14 @@ static enum lane lane_of(const struct exchange *x, const struct http_route *rout
 				   : LANE_QUESTIONS;
 }
 
+static bool give_to_lane(struct requests *r, struct exchange *x, const struct http_route *route)
+{
+	const enum lane lane = lane_of(x, route);
+
+	x->is_push = lane == LANE_PUSHES;
+	return lanes__give(r->lanes, lane, x);
+}
+
 static void refuse_body(struct exchange *x, const struct http_route *route)
 {
 	if (x->body.error == -EFBIG)
@@ -464,7 +501,7 @@ bool requests__complete(struct requests *r, struct exchange *x)
 		refuse_body(x, route);
 	else if (runs_at_once(x, route))
 		run_handler(r, x);
-	else if (lanes__give(r->lanes, lane_of(x, route), x))
+	else if (give_to_lane(r, x, route))
 		return true;
 	else
 		refuse_turn(r, x);
@@ -501,6 +538,7 @@ void requests__init(struct requests *r, const struct listener_options *o,
 {
 	*r = (struct requests){ .o = o, .routes = routes, .log = log, .rules = o->rules };
 	pthread_mutex_init(&r->lock, NULL);
+	sem_init(&r->turns, 0, N_TURNS);
 	if (!stats)
 		return;
 	r->n_handled = stats__counter(stats, "decima_http_requests_total",
@@ -553,4 +591,5 @@ void requests__fini(struct requests *r, struct stats *stats)
 	leave_rules(r->rules);
 	lanes__free(r->lanes);
 	pthread_mutex_destroy(&r->lock);
+	sem_destroy(&r->turns);
 }

@@ -13,6 +13,7 @@
 #define DECIMA_NET_REQUESTS_H
 
 #include <pthread.h>
+#include <semaphore.h>
 
 #include "core/base/log.h"
 #include "core/net/access.h"
@@ -28,6 +29,8 @@ struct requests {
 	struct lanes *lanes;
 	struct stats_metric *n_handled, *n_refused;
 	_Atomic bool stopping;
+
+	sem_t turns; /* of pushes that are unpacked and decoded at once */
 
 	pthread_mutex_t lock;	    /* guards: */
 	struct access_rules *rules; /* of requests that come; each keeps those it came by */

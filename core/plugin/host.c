@@ -840,6 +840,7 @@ int host__new(const char *instance, const struct host_services *services, struct
 	h->pub.rules_run = services->rules_run;
 	take_sessions(h);
 	h->pub.reply_put = services->reply_put;
+	h->pub.request_waits = services->request_waits;
 	h->pub.reply_header = services->reply_header;
 	h->pub.reply_problem = services->reply_problem;
 	h->own.state = h->state.state = DCM_STATE_STARTING;

@@ -91,6 +91,7 @@ struct host_services {
 	/* Without `ctx`, because the plugin calls them as they are; may be NULL without serve. */
 	void (*reply_put)(struct dcm_reply *reply, int status, const char *type, const void *data,
 			  size_t n);
+	void (*request_waits)(const struct dcm_request *request);
 	void (*reply_header)(struct dcm_reply *reply, const char *name, const char *value);
 	void (*reply_problem)(struct dcm_reply *reply, int status, const char *fmt, ...)
 		__attribute__((format(printf, 3, 4)));

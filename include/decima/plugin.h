@@ -32,7 +32,7 @@
  *
  * Log of the interface (append here, raise DCM_ABI_MINOR):
  *   2.0  the first one with host->stack_hash(), where 1.x had the hashes in every batch
- *   2.1  dcm_request.peer; dcm_http_call.keeps_method; dcm_decode.likely_version, dcm_found.version: OTLP whose bytes do not tell is what its sender's was before
+ *   2.1  host->request_waits(); dcm_request.peer; dcm_http_call.keeps_method; dcm_decode.likely_version, dcm_found.version: OTLP whose bytes do not tell is what its sender's was before
  */
 #ifndef DECIMA_PLUGIN_H
 #define DECIMA_PLUGIN_H
@@ -567,6 +567,12 @@ struct dcm_host {
 					const char *name, const char *help,
 					const struct dcm_label_text *labels, uint32_t n);
 	void (*metric_end)(const struct dcm_host *host, struct dcm_metric *m);
+
+	/*
+	 * From here on answer() only waits, for batches to be stored say, and looks at nothing of the request's body: its memory
+	 * goes, and another request is worked on meanwhile. On the thread of answer(), once.
+	 */
+	void (*request_waits)(const struct dcm_request *request);
 
 	/*
 	 * The content hash of a stack of the batch (docs/FORMATS.md), for who keeps stacks by it: worked out each time, from

@@ -55,6 +55,14 @@ static void deaf(void *ctx, const struct http_request *req, struct http_response
 		http_response__problem(resp, 499, "cancelled");
 }
 
+/* As who brings something to a store: works, and then (with ?waits=1) only waits. */
+static void push(void *ctx, const struct http_request *req, struct http_response *resp)
+{
+	if (http_request__param(req, "waits").n)
+		req->waits((struct http_request *)(uintptr_t)req);
+	slow(ctx, req, resp);
+}
+
 /* How much came, and whether it is what test_file_body() sends. */
 static void file_body(void *ctx, const struct http_request *req, struct http_response *resp)
 {
@@ -107,7 +115,9 @@ static void watch(void *ctx, const struct http_request *req, struct http_respons
 }
 
 static const char *const file_params[] = { "right", NULL };
+static const char *const push_params[] = { "waits", NULL };
 static const struct http_route rows[] = {
+	{ .pattern = "/push", .role = HTTP_ROLE_READ, .handler = push, .params = push_params, .push = true },
 	{ .pattern = "/quick", .handler = quick, .quick = true },
 	{ .pattern = "/echo", .role = HTTP_ROLE_READ, .handler = echo },
 	{ .method = HTTP_POST, .pattern = "/echo", .role = HTTP_ROLE_READ, .handler = echo, .max_body = 1000 },

@@ -573,24 +573,30 @@ static void test_file_body_in_chunks(void **state)
 	close(fd);
 }
 
+/* A file that is being sent, as far as its head: it is taken, and nothing comes. */
+static int begin_file(int client, size_t n_bytes)
+{
+	int fd = listening_connect_as(client);
+	char head[160];
+
+	snprintf(head, sizeof(head), "POST /file HTTP/1.1\r\nHost: localhost\r\nContent-Length: %zu\r\nExpect: 100-continue\r\n\r\n",
+		 n_bytes);
+	send_text(fd, head);
+	assert_int_equal(read_status(fd), 100);
+	return fd;
+}
+
+static const char one_byte_more[] = "Content-Length: 1\r\nExpect: 100-continue";
+
 /* So many files, of so many bytes each, are taken at once; who ends or gives up makes room. */
 static void assert_at_once(int n, size_t n_bytes)
 {
-	int fds[32], status = 0;
-	char answer[64], head[128];
+	int fds[32], status = 503;
+	char answer[64];
 
-	snprintf(head, sizeof(head),
-		 "POST /file HTTP/1.1\r\nHost: localhost\r\nContent-Length: %zu\r\n\r\nab", n_bytes);
-	for (int i = 0; i < n; i++) {
-		fds[i] = listening_connect_as(i % 2);
-		send_text(fds[i], head);
-	}
-	for (int i = 0; i < 100 && status != 503; i++) {
-		status = raw(
-			"POST /file HTTP/1.1\r\nHost: localhost\r\nContent-Length: 1\r\n\r\na");
-		poll(NULL, 0, 1);
-	}
-	assert_int_equal(status, 503);
+	for (int i = 0; i < n; i++)
+		fds[i] = begin_file(i % 2, n_bytes);
+	assert_int_equal(post_head("/file", one_byte_more), 503);
 	/* They are too slow. */
 	for (int i = 0; i < n; i++) {
 		assert_int_equal(read_status(fds[i]), 0);
@@ -604,22 +610,18 @@ static void assert_at_once(int n, size_t n_bytes)
 /* Of one client's, three quarters. */
 static void test_one_client_with_all_files(void **state)
 {
-	static const char head[] =
-		"POST /file HTTP/1.1\r\nHost: localhost\r\nContent-Length: 10\r\n\r\nab";
-	int fds[25];
+	enum { MOST = 24 };
+	int fds[MOST];
 
 	(void)state;
-	for (int i = 0; i < 25; i++) {
-		fds[i] = listening_connect_as(1);
-		send_text(fds[i], head);
-		poll(NULL, 0, 1);
-	}
-	assert_int_equal(read_status(fds[24]), 503);
-	assert_int_equal(post_head("/file", "Content-Length: 1\r\nExpect: 100-continue"), 100);
-	for (int i = 0; i < 24; i++)
+	for (int i = 0; i < MOST; i++)
+		fds[i] = begin_file(0, 10);
+	assert_int_equal(post_head("/file", one_byte_more), 503);
+	close(begin_file(1, 10));
+	for (int i = 0; i < MOST; i++) {
 		assert_int_equal(read_status(fds[i]), 0);
-	for (int i = 0; i < 25; i++)
 		close(fds[i]);
+	}
 }
 
 static void test_file_bodies_at_once(void **state)
@@ -697,6 +699,31 @@ static void test_other_rules(void **state)
 	listener__set_rules(served.listener, &served_rules);
 	listening_wait(&n_freed, 2);
 	assert_int_equal(call("/quick", HTTP_GET, NULL, NULL, 0), 200);
+}
+
+/* n at once; so many of them are in their handlers, and go. */
+static void assert_pushes(const char *request, int n, int want)
+{
+	int fds[16];
+
+	for (int i = 0; i < n; i++) {
+		fds[i] = listening_connect();
+		send_text(fds[i], request);
+		listening_wait(&served.n_waiting, i < want ? i + 1 : want);
+	}
+	poll(NULL, 0, 50);
+	assert_int_equal(served.n_waiting, want);
+	for (int i = 0; i < n; i++)
+		close(fds[i]);
+	listening_wait(&served.n_waiting, 0);
+}
+
+/* Four pushes are worked on at once, and those that only wait for a store keep no others from that. */
+static void test_pushes_that_wait(void **state)
+{
+	(void)state;
+	assert_pushes("GET /push HTTP/1.1\r\nHost: localhost\r\n\r\n", 6, 4);
+	assert_pushes("GET /push?waits=1 HTTP/1.1\r\nHost: localhost\r\n\r\n", 12, 12);
 }
 
 /*
@@ -967,6 +994,7 @@ int main(void)
 		cmocka_unit_test(test_long_answer),
 		cmocka_unit_test(test_an_answer_that_is_not_taken),
 		cmocka_unit_test(test_other_rules),
+		cmocka_unit_test(test_pushes_that_wait),
 		cmocka_unit_test(test_busy),
 		cmocka_unit_test(test_half_close),
 		cmocka_unit_test(test_half_close_of_http_1_0),

@@ -167,7 +167,7 @@ static struct play {
 	void *done_ctx;
 	pthread_t teller;
 	bool has_teller;
-	uint64_t n_emitted;
+	uint64_t n_emitted, n_waits;
 } play;
 
 #define CLOCK_NS INT64_C(1700000000000000000)
@@ -243,6 +243,12 @@ static void play_unref(struct dcm_batch *b)
 	assert_ptr_equal(b, &batch);
 }
 
+static void play_waits(const struct dcm_request *q)
+{
+	assert_non_null(q);
+	play.n_waits++;
+}
+
 static const struct dcm_host host = {
 	.size = sizeof(host),
 	.metric = no_metrics__make,
@@ -252,6 +258,7 @@ static const struct dcm_host host = {
 	.decode_as = play_decode,
 	.emit = play_emit,
 	.batch_unref = play_unref,
+	.request_waits = play_waits,
 };
 
 static struct desk_verdict push_within(int64_t answer_within_ns, struct play how, int32_t answer,
@@ -314,6 +321,8 @@ static void test_verdicts(void **state)
 					    : v.error.text[0] != '\0');
 		assert_int_equal(play.n_emitted,
 				 cases[i].play.emits < 0 || cases[i].play.decodes < 0 ? 0 : 1);
+		assert_int_equal(play.n_waits,
+				 cases[i].answer == RECEIVE_WHEN_STORED ? play.n_emitted : 0);
 	}
 }
 

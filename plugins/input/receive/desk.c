@@ -226,7 +226,7 @@ static void judge_storing(struct desk_verdict *v, int r)
 			    "it was not stored: %s; /api/v1/pipeline says more", strerror(-r));
 }
 
-static void hand_on(struct desk *d, struct dcm_batch *batch, const struct dcm_budget *budget,
+static void hand_on(struct desk *d, struct dcm_batch *batch, const struct dcm_request *q,
 		    struct desk_verdict *v)
 {
 	const struct dcm_host *host = d->host;
@@ -247,8 +247,10 @@ static void hand_on(struct desk *d, struct dcm_batch *batch, const struct dcm_bu
 		judge_emission(v, r);
 		return;
 	}
-	if (w)
-		judge_storing(v, wait_for(d, w, budget));
+	if (!w)
+		return;
+	host->request_waits(q);
+	judge_storing(v, wait_for(d, w, q->budget));
 }
 
 static void find_node(const struct dcm_batch *b, struct desk_verdict *v)
@@ -335,7 +337,7 @@ static void take(struct desk *d, struct dcm_decode *how, const uint8_t *data, si
 	v->n_rows = batch->n_rows;
 	find_node(batch, v);
 	if (batch->n_rows > 0)
-		hand_on(d, batch, q->budget, v);
+		hand_on(d, batch, q, v);
 	host->batch_unref(batch);
 }
 

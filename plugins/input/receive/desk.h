@@ -39,7 +39,7 @@ struct desk_verdict {
 
 /*
  * Decodes as `how` says, whose size, time_ns (when 0: now) and max_bytes are filled in here, puts the labels of the request's
- * token on it, hands the batch on, and waits within the request's budget, and answer_within. A sender that went away in the meantime does not take back what is on its way.
+ * token on it, hands the batch on, and waits within the request's budget, and answer_within; what the request's body was is gone then. A sender that went away in the meantime does not take back what is on its way.
  */
 void desk__take(struct desk *d, struct dcm_decode *how, const uint8_t *data, size_t n,
 		const struct dcm_request *q, struct desk_verdict *ret);
