@@ -577,6 +577,9 @@ unit_tests += tests/unit/test_delivery
 tests_unit_test_delivery_SOURCES = tests/unit/test_delivery.c
 tests_unit_test_delivery_LDADD = $(DELIVERY_LA) $(UNIT_LIBS)
 
+unit_tests += tests/unit/test_flights
+tests_unit_test_flights_LDADD = $(DELIVERY_LA) $(UNIT_LIBS)
+
 unit_tests += tests/unit/test_sender
 tests_unit_test_sender_SOURCES = tests/unit/test_sender.c $(RANDOM_BATCH)
 tests_unit_test_sender_LDADD = $(DELIVERY_LA) $(PIPELINE_LA) $(UNIT_LIBS)

@@ -75,7 +75,7 @@ static void build_id_of(const char *name, char ret[static ELF_BUILD_ID_TEXT])
 	assert_int_equal(elf__build_id(fd, ret), 0);
 }
 
-/* True once it has the file; it reads its folder in the background. */
+/* True once it has the file; it reads its folder in the background. False, with server < 0: it has ended. */
 static bool server_is_ready(void)
 {
 	char id[ELF_BUILD_ID_TEXT];
@@ -84,12 +84,16 @@ static bool server_is_ready(void)
 	for (int i = 0; i < 300; i++) {
 		if (run("curl -sf -o probe http://127.0.0.1:%u/buildid/%s/debuginfo", port, id) == 0)
 			return true;
+		if (waitpid(server, NULL, WNOHANG) == server) {
+			server = -1;
+			return false;
+		}
 		usleep(100000);
 	}
 	return false;
 }
 
-static bool start_server(void)
+static bool try_to_start(void)
 {
 	char number[16], served[64];
 
@@ -109,6 +113,17 @@ static bool start_server(void)
 		_exit(127);
 	}
 	return server_is_ready();
+}
+
+/* Between finding a port and its use somebody else may have taken it. */
+static bool start_server(void)
+{
+	for (int i = 0; i < 5; i++)
+		if (try_to_start())
+			return true;
+		else if (server >= 0)
+			return false;
+	return false;
 }
 
 /* The store's answer once the server was asked: the location's lines, or why there are none. */

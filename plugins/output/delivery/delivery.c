@@ -586,22 +586,35 @@ static int start(struct delivery *d, int64_t timeout_ns, struct dcm_error *err)
 	return d->host->http_start(d->client, &call, NULL, err);
 }
 
-int delivery__send(struct delivery *d, const struct delivery_request *request,
-		   int64_t deadline_mono_ns, struct dcm_error *err)
+int delivery__check_patience(const struct delivery *d, struct dcm_error *err)
 {
-	int64_t now = d->host->mono_ns(d->host);
-	bool is_given_up;
-	int r;
-
-	if (now < d->not_before_ns)
+	if (d->host->mono_ns(d->host) < d->not_before_ns)
 		return error__set(err, -EAGAIN, "%s; it asked for patience", d->sentence);
+	return 0;
+}
+
+int delivery__begin(struct delivery *d, const struct delivery_request *request,
+		    int64_t deadline_mono_ns, struct dcm_error *err)
+{
+	const int64_t now = d->host->mono_ns(d->host);
+	int r = delivery__check_patience(d, err);
+
+	if (r < 0)
+		return r;
 	if (deadline_mono_ns <= now)
 		return error__set(err, -EAGAIN, "no time is left for %s",
 				  request->place ? request->place : request->url);
 	d->request = request;
 	r = start(d, deadline_mono_ns - now, err);
-	if (r < 0)
-		return r == -EINVAL ? r : -EAGAIN;
+	return r == 0 || r == -EINVAL ? r : -EAGAIN;
+}
+
+int delivery__end(struct delivery *d, struct dcm_error *err)
+{
+	bool is_given_up;
+	int64_t now;
+	int r;
+
 	/* The call has a deadline of its own: it always ends. */
 	pthread_mutex_lock(&d->lock);
 	while (!d->is_answered)
@@ -614,6 +627,14 @@ int delivery__send(struct delivery *d, const struct delivery_request *request,
 	pthread_mutex_unlock(&d->lock);
 	d->not_before_ns = r == -EAGAIN ? now + d->wait_ns : 0;
 	return r < 0 ? error__set(err, r, "%s", d->sentence) : 0;
+}
+
+int delivery__send(struct delivery *d, const struct delivery_request *request,
+		   int64_t deadline_mono_ns, struct dcm_error *err)
+{
+	int r = delivery__begin(d, request, deadline_mono_ns, err);
+
+	return r < 0 ? r : delivery__end(d, err);
 }
 
 int delivery__status(const struct delivery *d)

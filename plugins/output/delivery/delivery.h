@@ -24,7 +24,7 @@
  * 503, 504. There all else is refused for good, but for what says nothing of the bytes and may be put right: NOT_FOUND,
  * PERMISSION_DENIED, UNIMPLEMENTED, UNAUTHENTICATED; 401, 403, 404, 405, 407, 408, and what is no error.
  *
- * One at a time, by one thread; the answer comes on the host's client thread.
+ * One at a time for each delivery, by one thread; the answer comes on the host's client thread.
  */
 #ifndef DECIMA_OUTPUT_DELIVERY_H
 #define DECIMA_OUTPUT_DELIVERY_H
@@ -74,6 +74,13 @@ void delivery__free(struct delivery *d); /* NULL works */
  */
 int delivery__send(struct delivery *d, const struct delivery_request *request,
 		   int64_t deadline_mono_ns, struct dcm_error *err);
+
+/* The same in two steps, for several deliveries at once; the request stays until the second, which follows where the first says 0. */
+int delivery__begin(struct delivery *d, const struct delivery_request *request,
+		    int64_t deadline_mono_ns, struct dcm_error *err);
+int delivery__end(struct delivery *d, struct dcm_error *err);
+/* -EAGAIN: the other side asked for patience, which has not ended. */
+int delivery__check_patience(const struct delivery *d, struct dcm_error *err);
 
 /* HTTP's status of the last answer; 0: there was none. */
 int delivery__status(const struct delivery *d);

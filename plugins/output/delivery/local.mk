@@ -8,6 +8,7 @@ plugins_output_delivery_libdelivery_la_SOURCES = \
 	plugins/output/delivery/profile_id.h \
 	plugins/output/delivery/resume.h \
 	plugins/output/delivery/rpc_status.c plugins/output/delivery/rpc_status.h \
+	plugins/output/delivery/flights.c plugins/output/delivery/flights.h \
 	plugins/output/delivery/sender.c plugins/output/delivery/sender.h \
 	plugins/output/delivery/uploads.c plugins/output/delivery/uploads.h
 plugins_output_delivery_libdelivery_la_CFLAGS = $(AM_CFLAGS) $(CONVERSION_CFLAGS) $(NETTLE_CFLAGS)

@@ -99,30 +99,38 @@ static void tell(struct sender *s, int r, const struct dcm_error *err)
 		sender__start(s);
 }
 
-int sender__write(struct sender *s, struct dcm_batch *batch, sender_fn send, void *ctx,
-		  int64_t deadline_mono_ns, struct dcm_error *err)
+uint32_t sender__begin(struct sender *s, struct dcm_batch *batch)
 {
-	struct dcm_error own = DCM_ERROR_INIT; /* the state needs a sentence, whether the caller does or not */
-	bool is_new = !resume__is_same(&s->resume, batch);
-	uint32_t at = resume__begin(&s->resume, s->host, batch);
-	int r = 0;
-
-	if (is_new) {
+	s->is_again = resume__is_same(&s->resume, batch);
+	s->refused = DCM_NONE;
+	if (!s->is_again) {
 		s->alone_until = 0;
 		s->why.text[0] = '\0';
 	}
-	s->is_again = !is_new;
-	s->refused = DCM_NONE;
-	if (!err)
-		err = &own;
-	while (r == 0 && at < batch->n_profiles)
-		r = send_some(s, batch, send, ctx, &at, deadline_mono_ns, err);
+	return resume__begin(&s->resume, s->host, batch);
+}
+
+int sender__settle(struct sender *s, int r, const struct dcm_error *err)
+{
 	if (r == -EBADMSG)
 		error__set(&s->why, r, "%s", err->text);
 	tell(s, r, err);
 	if (r == 0)
 		resume__end(&s->resume, s->host);
 	return r;
+}
+
+int sender__write(struct sender *s, struct dcm_batch *batch, sender_fn send, void *ctx,
+		  int64_t deadline_mono_ns, struct dcm_error *err)
+{
+	struct dcm_error own = DCM_ERROR_INIT; /* the state needs a sentence, whether the caller does or not */
+	uint32_t at = sender__begin(s, batch);
+	int r = 0;
+
+	err = err ? err : &own;
+	while (r == 0 && at < batch->n_profiles)
+		r = send_some(s, batch, send, ctx, &at, deadline_mono_ns, err);
+	return sender__settle(s, r, err);
 }
 
 int sender__pass_over(struct sender *s, const struct dcm_batch *batch, uint32_t *ret_profile)

@@ -63,6 +63,9 @@ typedef int (*sender_fn)(void *ctx, const struct dcm_batch *batch, uint32_t firs
 /* write() and pass_over() of such an output. */
 int sender__write(struct sender *s, struct dcm_batch *batch, sender_fn send, void *ctx,
 		  int64_t deadline_mono_ns, struct dcm_error *err);
+/* Of one's own write(): where in the batch it goes on; and its end, with its result, which it returns. */
+uint32_t sender__begin(struct sender *s, struct dcm_batch *batch);
+int sender__settle(struct sender *s, int r, const struct dcm_error *err);
 int sender__pass_over(struct sender *s, const struct dcm_batch *batch, uint32_t *ret_profile);
 
 #endif

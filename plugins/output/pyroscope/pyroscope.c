@@ -17,10 +17,10 @@
 #include <decima/plugin.h>
 
 #include "core/base/buf.h"
-#include "core/base/cleanup.h"
 #include "core/base/error.h"
 #include "core/base/mem.h"
 #include "plugins/output/delivery/delivery.h"
+#include "plugins/output/delivery/flights.h"
 #include "plugins/output/delivery/sender.h"
 #include "plugins/output/pyroscope/ingest.h"
 #include "plugins/output/pyroscope/push.h"
@@ -111,9 +111,10 @@ static const struct dcm_table options = {
 struct pyroscope {
 	struct sender sender;
 	const struct pyroscope_config *config;
-	/* Of a profile of which some parts were taken, when the batch comes again: */
-	uint32_t profile;
-	struct push_progress progress;
+	struct flights flights;
+	/* Of the profile at each place: how far it has come, also when the batch comes again, and will have with the part on its way. */
+	struct push_progress progress[FLIGHTS_MAX], next[FLIGHTS_MAX];
+	bool goes_on[FLIGHTS_MAX]; /* a part was taken, and the next is made */
 };
 
 static void pyroscope_stop(void *instance)
@@ -121,6 +122,7 @@ static void pyroscope_stop(void *instance)
 	struct pyroscope *p = instance;
 
 	sender__close(&p->sender);
+	flights__close(&p->flights);
 	free(p);
 }
 
@@ -137,6 +139,9 @@ static int pyroscope_open(const struct dcm_host *host, const void *config, void 
 	};
 	struct pyroscope *p = NEW(struct pyroscope);
 	int r = p ? sender__open(&p->sender, host, &how, err) : error__nomem(err);
+
+	if (r == 0)
+		r = flights__open(&p->flights, &p->sender, err);
 
 	if (r < 0 && p)
 		pyroscope_stop(p);
@@ -158,88 +163,77 @@ static int pyroscope_start(void *instance, struct dcm_error *err)
 
 /* ---- work ---- */
 
-static int send_part(struct pyroscope *p, const struct dcm_batch *batch, uint32_t profile,
-		     int64_t deadline_mono_ns, struct dcm_error *err)
+static int make_part(struct pyroscope *p, struct flight *f, const struct dcm_batch *batch,
+		     struct dcm_error *err)
 {
 	static const struct dcm_http_header headers[] = {
 		{ { "content-type", 12 }, { "application/proto", 17 } },
 	};
 	static const char *const types[] = { "application/proto", NULL };
-	struct delivery_request request = {
-		.url = p->sender.url, .headers = headers, .n_headers = 1, .answer_types = types
-	};
-	struct push_progress to = { 0 };
-	struct buf message = { 0 };
-	int r = push__request(p->sender.host, batch, profile, &p->config->limits, &p->progress, &to,
-			      &message, err);
+	struct push_progress *at = &p->progress[f->place];
+	int r = push__request(p->sender.host, batch, f->profile, &p->config->limits, at,
+			      &p->next[f->place], &f->message, err);
 
-	request.data = message.data;
-	request.n = message.n;
-	if (r == 0)
-		r = delivery__send(p->sender.delivery, &request, deadline_mono_ns, err);
-	if (r == 0)
-		p->progress = to;
-	buf__fini(&message);
+	f->request = (struct delivery_request){ .url = p->sender.url,
+						.headers = headers,
+						.n_headers = 1,
+						.data = f->message.data,
+						.n = f->message.n,
+						.answer_types = types };
 	return r;
 }
 
-/* Parts that were taken are not sent again when the batch is. */
-static int send_pushed(struct pyroscope *p, const struct dcm_batch *batch, uint32_t profile,
-		       int64_t deadline_mono_ns, struct dcm_error *err)
-{
-	int r;
-
-	if (!p->sender.is_again || p->profile != profile)
-		p->progress = (struct push_progress){ 0 };
-	p->profile = profile;
-	do
-		r = send_part(p, batch, profile, deadline_mono_ns, err);
-	while (r == 0 && p->progress.rows < batch->profiles[profile].n_rows);
-	return r;
-}
-
-static int send_ingested(struct pyroscope *p, const struct dcm_batch *batch, uint32_t profile,
-			 int64_t deadline_mono_ns, struct dcm_error *err)
+static int make_whole(struct pyroscope *p, struct flight *f, const struct dcm_batch *batch,
+		      struct dcm_error *err)
 {
 	static const struct dcm_http_header headers[] = {
 		{ { "content-type", 12 }, { "application/octet-stream", 24 } },
 	};
-	const struct dcm_host *host = p->sender.host;
-	CLEANUP(mem__freep) uint8_t *data = NULL;
-	struct delivery_request request = { .headers = headers, .n_headers = 1 };
-	struct buf url = { 0 };
-	int r = host->encode(host, batch, profile, "pprof", &data, &request.n, err);
+	size_t n = 0;
+	int r = p->sender.host->encode(p->sender.host, batch, f->profile, "pprof", &f->data, &n, err);
 
 	if (r < 0)
 		return r == -ENOMEM ? -EAGAIN : -EILSEQ;
-	ingest__address(p->sender.url, batch, &batch->profiles[profile], &url);
-	request.url = (const char *)url.data;
-	request.data = data;
-	r = url.error ? error__set(err, -EAGAIN, "no memory for a request")
-		      : delivery__send(p->sender.delivery, &request, deadline_mono_ns, err);
-	buf__fini(&url);
-	return r;
+	ingest__address(p->sender.url, batch, &batch->profiles[f->profile], &f->url);
+	f->request = (struct delivery_request){ .url = (const char *)f->url.data,
+						.headers = headers,
+						.n_headers = 1,
+						.data = f->data,
+						.n = n };
+	return f->url.error ? error__set(err, -EAGAIN, "no memory for a request") : 0;
 }
 
-/* One alone: of several, a server that refuses one may have taken others, and says not which. */
-static int send_one(void *ctx, const struct dcm_batch *batch, uint32_t first, uint32_t max,
-		    uint32_t *ret_end, int64_t deadline_mono_ns, struct dcm_error *err)
+/* Parts that were taken are not sent again when the batch is. */
+static int make(void *ctx, struct flight *f, const struct dcm_batch *batch, struct dcm_error *err)
 {
 	struct pyroscope *p = ctx;
 
-	(void)max;
-	*ret_end = first + 1;
-	return p->config->protocol == PROTOCOL_PUSH
-		       ? send_pushed(p, batch, first, deadline_mono_ns, err)
-		       : send_ingested(p, batch, first, deadline_mono_ns, err);
+	if (p->config->protocol != PROTOCOL_PUSH)
+		return make_whole(p, f, batch, err);
+	if (!p->goes_on[f->place] && !f->is_again)
+		p->progress[f->place] = (struct push_progress){ 0 };
+	p->goes_on[f->place] = false;
+	return make_part(p, f, batch, err);
+}
+
+static bool took(void *ctx, struct flight *f, const struct dcm_batch *batch)
+{
+	struct pyroscope *p = ctx;
+
+	if (p->config->protocol != PROTOCOL_PUSH)
+		return false;
+	p->progress[f->place] = p->next[f->place];
+	p->goes_on[f->place] = p->progress[f->place].rows < batch->profiles[f->profile].n_rows;
+	return p->goes_on[f->place];
 }
 
 static int pyroscope_write(void *instance, struct dcm_batch *batch, int64_t deadline_mono_ns,
 			   struct dcm_error *err)
 {
+	static const struct flights_ops ops = { make, took };
 	struct pyroscope *p = instance;
 
-	return sender__write(&p->sender, batch, send_one, p, deadline_mono_ns, err);
+	return flights__write(&p->flights, batch, &ops, p, deadline_mono_ns, err);
 }
 
 static int pyroscope_pass_over(void *instance, struct dcm_batch *batch, uint32_t *ret_profile)

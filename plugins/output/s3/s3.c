@@ -16,12 +16,12 @@
 #include <decima/plugin.h>
 
 #include "core/base/buf.h"
-#include "core/base/cleanup.h"
 #include "core/base/error.h"
 #include "core/base/mem.h"
 #include "core/base/str.h"
 #include "core/base/url.h"
 #include "plugins/output/delivery/delivery.h"
+#include "plugins/output/delivery/flights.h"
 #include "plugins/output/delivery/format.h"
 #include "plugins/output/delivery/name.h"
 #include "plugins/output/delivery/sender.h"
@@ -256,9 +256,11 @@ static const struct dcm_table options = {
 
 struct s3_output {
 	struct sender sender;
+	struct flights flights;
 	const struct s3_config *config;
-	char *place;	/* the bucket's URL */
-	char *template; /* prefix and object_name */
+	struct dcm_http_header headers[1]; /* of each object */
+	char *place;			   /* the bucket's URL */
+	char *template;			   /* prefix and object_name */
 };
 
 static void s3_stop(void *instance)
@@ -266,6 +268,7 @@ static void s3_stop(void *instance)
 	struct s3_output *o = instance;
 
 	sender__close(&o->sender);
+	flights__close(&o->flights);
 	free(o->place);
 	free(o->template);
 	free(o);
@@ -331,6 +334,8 @@ static int open_sender(struct s3_output *o, const struct dcm_host *host, struct 
 						.service = "s3" };
 	int r = sender__open(&o->sender, host, &how, err);
 
+	if (r == 0)
+		r = flights__open(&o->flights, &o->sender, err);
 	if (r < 0)
 		return r;
 	find_keys(o->config, &signature);
@@ -348,6 +353,7 @@ static int s3_open(const struct dcm_host *host, const void *config, void **ret_i
 	if (!o)
 		return error__nomem(err);
 	o->config = c;
+	o->headers[0] = (struct dcm_http_header){ { "content-type", 12 }, formats[c->format].type };
 	buf__printf(&template, "%s%s%s", given(c->prefix) ? c->prefix : "",
 		    given(c->prefix) ? "/" : "", c->object_name);
 	o->place = bucket_url(c);
@@ -397,44 +403,36 @@ static int put_url(const struct s3_output *o, const struct dcm_batch *batch, uin
 	return r;
 }
 
-static int put_one(void *ctx, const struct dcm_batch *batch, uint32_t first, uint32_t max,
-		   uint32_t *ret_end, int64_t deadline_mono_ns, struct dcm_error *err)
+static int make(void *ctx, struct flight *f, const struct dcm_batch *batch, struct dcm_error *err)
 {
 	struct s3_output *o = ctx;
 	const struct dcm_host *host = o->sender.host;
-	const struct dcm_http_header headers[] = {
-		{ { "content-type", 12 }, formats[o->config->format].type },
-	};
-	CLEANUP(mem__freep) uint8_t *data = NULL;
-	struct delivery_request request = { .place = o->place,
-					    .method = "PUT",
-					    .headers = headers,
-					    .n_headers = 1,
-					    .judge = s3_answer__judge,
-					    .answer_header = "etag" };
-	struct buf url = { 0 };
-	int r = host->encode(host, batch, first, format_names[o->config->format], &data, &request.n, err);
+	size_t n = 0;
+	int r = host->encode(host, batch, f->profile, format_names[o->config->format], &f->data, &n, err);
 
-	(void)max;
-	*ret_end = first + 1;
 	if (r == 0)
-		r = put_url(o, batch, first, &url);
-	request.url = (const char *)url.data;
-	request.data = data;
-	if (r == 0)
-		r = delivery__send(o->sender.delivery, &request, deadline_mono_ns, err);
-	else
-		r = r == -ENOMEM ? -EAGAIN : -EILSEQ;
-	buf__fini(&url);
-	return r;
+		r = put_url(o, batch, f->profile, &f->url);
+	if (r < 0)
+		return r == -ENOMEM ? -EAGAIN : -EILSEQ;
+	f->request = (struct delivery_request){ .url = (const char *)f->url.data,
+						.place = o->place,
+						.method = "PUT",
+						.headers = o->headers,
+						.n_headers = 1,
+						.data = f->data,
+						.n = n,
+						.judge = s3_answer__judge,
+						.answer_header = "etag" };
+	return 0;
 }
 
 static int s3_write(void *instance, struct dcm_batch *batch, int64_t deadline_mono_ns,
 		    struct dcm_error *err)
 {
+	static const struct flights_ops ops = { make, NULL };
 	struct s3_output *o = instance;
 
-	return sender__write(&o->sender, batch, put_one, o, deadline_mono_ns, err);
+	return flights__write(&o->flights, batch, &ops, o, deadline_mono_ns, err);
 }
 
 static int s3_pass_over(void *instance, struct dcm_batch *batch, uint32_t *ret_profile)
