@@ -87,6 +87,19 @@ class Attack:
             self.bounded(f"mutated_{kind}", BODIES_MIB, lambda k=kind, h=head, b=bodies, n=n: mutate.send(self.place, self.verdict, k, h, b, n))
 
 
+    def calls(self, sources, pprof):
+        """The same by gRPC over HTTP/2, in the clear and under TLS."""
+        with gzip.open(pprof) as f:
+            kinds = mutate.messages(f.read())
+        arrows = []
+        for path in sorted(glob.glob(f"{sources}/fuzz/corpus/arrow/*")):
+            with open(path, "rb") as f:
+                arrows.append([f.read()])
+        for kind, (method, valid) in kinds.items():
+            sent = arrows if valid is None else [valid]
+            self.bounded(f"called_{kind}", BODIES_MIB, lambda k=kind, m=method, v=sent: mutate.call(self.place, self.verdict, k, m, v, 300))
+
+
 def warm_up(place, sources):
     """What is begun with the first of its kind is there: who reads files, above all."""
     with place.dial() as s, open(f"{sources}/fuzz/corpus/elf/shared", "rb") as f:
@@ -115,6 +128,7 @@ def main():
     a.bounded("bombs", BODIES_MIB, lambda: http1.bombs(a.place, a.verdict))
     if not ca:
         a.mutations(sources, pprof)
+    a.calls(sources, pprof)
     slow.end(a.verdict)
     probe.stop()
     a.gives_back()

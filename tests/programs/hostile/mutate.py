@@ -9,7 +9,7 @@ import re
 import threading
 import time
 
-from lines import answer, say
+from lines import H2, answer, request, say
 
 VARINT, I64, BYTES, I32 = 0, 1, 2, 5
 ODD = (0, 1, 2, 127, 128, 255, (1 << 31) - 1, 1 << 31, (1 << 32) - 1, 1 << 32, (1 << 63) - 1, 1 << 63, (1 << 64) - 1)
@@ -213,3 +213,65 @@ def send(place, verdict, kind, head, valid, n, seed=1):
     refused = n - sum(v for k, v in statuses.items() if k in (200, 1000))
     verdict(f"mutated.{kind}", not faults and 0 < refused < n, f"{statuses} {faults[:3]}")
     print(f"# {kind}: {statuses}, the slowest (s, number): {max(t.slowest for t in senders)}", flush=True)
+
+
+def nested(*fields):
+    """A message of texts, bytes and messages: (number, what stands there)."""
+    return b"".join(varint(n << 3 | 2) + varint(len(v)) + v for n, v in fields)
+
+
+def messages(pprof):
+    """Valid ones, by kind: what is called, and the messages of the call, one after the other. Each is of a profile, or a file's."""
+    label = nested((1, b"service_name"), (2, b"hostile"))
+    raw = nested((2, nested((1, nested((1, label))), (2, nested((1, pprof))))))
+    push = nested((1, nested((1, nested((1, b"__name__"), (2, b"cpu"))), (1, label), (2, nested((1, pprof))))))
+    info = nested((1, nested((1, b"abcdef0123456789"), (2, b"no-such-upload"))))
+    parca = "/parca.profilestore.v1alpha1.ProfileStoreService/"
+    return {
+        "writeraw": (parca + "WriteRaw", [raw]),
+        "writearrow": (parca + "WriteArrow", None),
+        "push.v1": ("/push.v1.PusherService/Push", [push]),
+        "upload": ("/parca.debuginfo.v1alpha1.DebuginfoService/Upload", [info, nested((2, pprof))]),
+    }
+
+
+def status_of(got):
+    """gRPC's, and whether it comes with a sentence, or is a yes."""
+    at = (got or b"").find(b"grpc-status: ")
+    if at < 0:
+        return -1, False
+    status = int(got[at + 13 :].split(b"\n")[0])
+    return status, status == 0 or b"grpc-message: " in got
+
+
+# OK, INVALID_ARGUMENT, NOT_FOUND, RESOURCE_EXHAUSTED, FAILED_PRECONDITION, UNIMPLEMENTED
+CALL_GOOD = (0, 3, 5, 8, 9, 12)
+CALLS_A_CONNECTION = 20
+
+
+def call(place, verdict, kind, method, valid, n, seed=1):
+    """n calls of gRPC over HTTP/2, one after the other; of a stream of messages each is a little wrong, or none is."""
+    rng, statuses, faults, h = random.Random(seed), {}, [], None
+    block = request("POST", method, ("content-type", "application/grpc"), ("te", "trailers"))
+    for i in range(n):
+        if i % CALLS_A_CONNECTION == 0:
+            if h:
+                h.close()
+            h = H2(place)
+            h.settle()
+        change_ = (lambda m: words(m, rng)) if kind == "writearrow" else (lambda m: protobuf(m, rng))
+        sent = [m if i % 10 == 0 else change_(m) for m in rng.choice(valid)]
+        body = b"".join(b"\0" + len(m).to_bytes(4, "big") + m for m in sent)
+        got = h.texts(h.ask(block, body), 20)
+        status, told = status_of(got)
+        statuses[status] = statuses.get(status, 0) + 1
+        if status not in CALL_GOOD or not told:
+            faults.append(f"the {i}th: {got[:200] if got else got!r}")
+            h.close()
+            h = H2(place)
+            h.settle()
+    h.close()
+    refused = n - statuses.get(0, 0)
+    # What is uploaded was never asked for.
+    verdict(f"called.{kind}", not faults and 0 < refused and (kind == "upload" or refused < n), f"{statuses} {faults[:3]}")
+    print(f"# calls of {kind}: {statuses}", flush=True)
