@@ -23,8 +23,12 @@
 #include "core/base/str.h"
 
 enum { TYPE_DEBUGINFO, TYPE_EXECUTABLE };
-enum { ID_UNKNOWN, ID_GNU }; /* kinds of build ids */
-enum { BY_GRPC = 1 };	     /* UploadInstructions.UploadStrategy */
+enum {
+	ID_UNKNOWN,
+	ID_GNU,
+	ID_HASH
+};		      /* kinds of build ids; HASH: what Parca's agent calls a file that has none */
+enum { BY_GRPC = 1 }; /* UploadInstructions.UploadStrategy */
 
 /* ------------------------------------------------------------------------------------------------
  * Is it wanted
@@ -49,9 +53,10 @@ static struct judgement judge_kind(const struct upload_ask *q)
 		return judged(NOT_WANTED,
 			      "Neither sources nor source maps are kept here, only what names "
 			      "addresses: programs, libraries and their debuginfo.");
-	if (q->id_type > ID_GNU)
-		return judged(NOT_WANTED, "Only files that have a GNU build id are kept here, by "
-					  "that one; link with -Wl,--build-id.");
+	if (q->id_type > ID_HASH)
+		return judged(NOT_WANTED,
+			      "Only files that go by a GNU build id or a hash are kept here, by "
+			      "that one; link with -Wl,--build-id.");
 	if (!upload_ask__is_build_id(q->build_id))
 		return judged(MALFORMED, "build_id: it should be 2 to 64 bytes in lower-case hex");
 	return judged(WANTED, "");
@@ -226,6 +231,7 @@ void api__initiate_upload(void *ctx, const struct http_request *req, struct http
 						    .hash = q.hash,
 						    .bytes = (uint64_t)q.bytes,
 						    .peer = req->peer,
+						    .is_assigned = q.id_type == ID_HASH,
 						    .force = q.force },
 			   id);
 	if (r == -EBUSY)
@@ -271,6 +277,7 @@ static void store(struct api *a, const struct http_request *req, const struct up
 {
 	char build_id[ELF_BUILD_ID_TEXT];
 	struct symbols_upload upload = { .build_id = build_id,
+					 .is_assigned = terms->is_assigned,
 					 .replace = terms->force && req->role >= HTTP_ROLE_ADMIN };
 	enum uploads_outcome outcome = UPLOADS_TRY_AGAIN;
 	struct symbols_uploaded done;

@@ -186,7 +186,7 @@ int uploads__begin(struct uploads *u, const struct uploads_claim *claim, char re
 		*e = (struct entry){ .step = STEP_BEGUN,
 				     .type = claim->key.type,
 				     .hash = hash_of(claim->hash),
-				     .terms = { claim->bytes, claim->force },
+				     .terms = { claim->bytes, claim->is_assigned, claim->force },
 				     .begun_ns = clock__mono(u->clock),
 				     .peer = peer };
 		snprintf(e->build_id, sizeof(e->build_id), "%.*s", STR_ARG(claim->key.build_id));

@@ -55,6 +55,7 @@ struct uploads_claim {
 	struct dcm_str hash;
 	uint64_t bytes;
 	struct dcm_str peer; /* whose it is */
+	bool is_assigned;    /* the build id: the file has none of its own */
 	bool force;	     /* also where one is under way, which then comes to nothing */
 };
 /* 0, -EBUSY (one is under way), -ENOBUFS (too many are, or of this client's), or of the system's random numbers. */
@@ -63,7 +64,7 @@ int uploads__begin(struct uploads *u, const struct uploads_claim *claim, char re
 /* What was said of it when it was begun. */
 struct uploads_terms {
 	uint64_t bytes;
-	bool force;
+	bool is_assigned, force;
 };
 /* Its bytes are there. 0, -ENOENT (none was begun), -EINVAL (another id), -EALREADY (they were there before). */
 int uploads__open(struct uploads *u, const struct uploads_key *key, struct dcm_str id,

@@ -9,6 +9,7 @@
 #include "core/main/frames_workers.h"
 
 #include <errno.h>
+#include <string.h>
 #include <unistd.h>
 
 #include "core/base/clock.h"
@@ -22,16 +23,20 @@ static int answer(const struct worker_request *request, struct buf *ret_answer)
 	return frames__answer(request->bytes, request->n, request->fds, request->n_fds, ret_answer);
 }
 
-/* The first file into the second. */
+/* The first file into the second; the text is the build id that it gets if it has none. */
 static int reduce(const struct worker_request *request, struct buf *ret_answer)
 {
 	struct extract_report report;
 	struct dcm_error err = DCM_ERROR_INIT;
+	char id[ELF_BUILD_ID_TEXT];
 
 	(void)ret_answer;
-	if (request->n_fds != 2)
+	if (request->n_fds != 2 || request->n >= sizeof(id))
 		return -EINVAL;
-	return extract__file(request->fds[0], request->fds[1], EXTRACT_FAST, &report, &err);
+	memcpy(id, request->bytes, request->n);
+	id[request->n] = '\0';
+	return extract__file_as(request->fds[0], request->fds[1], EXTRACT_FAST, id[0] ? id : NULL,
+				&report, &err);
 }
 
 enum { ANSWER, REDUCE, N_TASKS };
@@ -78,7 +83,8 @@ int frames_workers__reduce(void *ctx, const struct symbols_reduction *r)
 	int rc = workers__ask(ctx,
 			      &(struct worker_question){
 				      .task = REDUCE,
-				      .bytes = "",
+				      .bytes = r->build_id ? r->build_id : "",
+				      .n = r->build_id ? strlen(r->build_id) : 0,
 				      .fds = (const int[]){ r->in_fd, r->out_fd },
 				      .n_fds = 2,
 				      .deadline_mono_ns = clock__mono(&clock__system) + r->timeout_ns,

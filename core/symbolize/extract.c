@@ -17,12 +17,14 @@
 #include <errno.h>
 #include <gelf.h>
 #include <libdeflate.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
 #include "core/base/error.h"
+#include "core/base/str.h"
 #include "core/base/vec.h"
 #include "core/symbolize/debuginfo.h"
 #include "core/symbolize/elf_open.h"
@@ -44,10 +46,11 @@ struct extract {
 	Elf *in, *out;
 	enum extract_level level;
 	struct debuginfo_facts facts;
-	size_t names;	  /* the section of section names */
-	uint64_t at;	  /* where the next content goes */
-	bool any;	  /* something that names an address was kept */
-	VEC(void *) made; /* contents that were made here */
+	const char *build_id; /* of a file without one; NULL: none */
+	size_t names;	      /* the section of section names */
+	uint64_t at;	      /* where the next content goes */
+	bool any;	      /* something that names an address was kept */
+	VEC(void *) made;     /* contents that were made here */
 };
 
 /* Where the content of a section is, and how it is to be called. */
@@ -229,6 +232,25 @@ static int copy_section(struct extract *x, Elf_Scn *from)
 	return rc ? rc : put(x, to, &s, &c);
 }
 
+/* NT_GNU_BUILD_ID (gABI, note section). Its name is nobody's: the section of names is the original's. */
+static int add_build_id(struct extract *x)
+{
+	const size_t n = strlen(x->build_id) / 2, bytes = sizeof(Elf64_Nhdr) + 4 + (n + 3) / 4 * 4;
+	const Elf64_Nhdr head = { 4, (Elf64_Word)n, NT_GNU_BUILD_ID }; /* the same for both classes */
+	GElf_Shdr s = { .sh_type = SHT_NOTE, .sh_addralign = 4 };
+	uint8_t *note = keep_made(x, calloc(1, bytes));
+	Elf_Scn *to = elf_newscn(x->out);
+
+	if (!note || !to)
+		return -ENOMEM;
+	memcpy(note, &head, sizeof(head));
+	memcpy(note + sizeof(head), "GNU", 4);
+	for (size_t i = 0; i < n; i++)
+		note[sizeof(head) + 4 + i] = (uint8_t)(str__hex_digit(x->build_id[2 * i]) << 4 |
+						       str__hex_digit(x->build_id[2 * i + 1]));
+	return put(x, to, &s, &(struct content){ note, bytes });
+}
+
 /* The segment of the notes follows them; where they do not lie as they did, it has no content. */
 static void follow_notes(struct extract *x, GElf_Phdr *p)
 {
@@ -306,6 +328,8 @@ static int copy(struct extract *x)
 		rc = copy_section(x, scn);
 	if (!rc && !x->any)
 		return -ENODATA;
+	if (!rc && x->build_id && !x->facts.build_id[0])
+		rc = add_build_id(x);
 	return rc ? rc : write_headers(x, &e, n_segments);
 }
 
@@ -339,12 +363,33 @@ static int explain(int rc, struct dcm_error *err)
 	return rc ? error__sys(err, rc, "the reduced file cannot be written: %s", elf_errmsg(-1)) : 0;
 }
 
+static bool is_build_id(const char *id)
+{
+	size_t n = strlen(id);
+
+	for (size_t i = 0; i < n; i++)
+		if (str__hex_digit(id[i]) < 0)
+			return false;
+	return n > 0 && n % 2 == 0 && n < ELF_BUILD_ID_TEXT;
+}
+
 int extract__file(int in_fd, int out_fd, enum extract_level level, struct extract_report *ret,
 		  struct dcm_error *err)
 {
-	struct extract x = { .level = level };
+	return extract__file_as(in_fd, out_fd, level, NULL, ret, err);
+}
+
+int extract__file_as(int in_fd, int out_fd, enum extract_level level, const char *build_id,
+		     struct extract_report *ret, struct dcm_error *err)
+{
+	struct extract x = { .level = level, .build_id = build_id };
 	struct stat in, out;
-	int rc = debuginfo__facts(in_fd, &x.facts);
+	int rc;
+
+	if (build_id && !is_build_id(build_id))
+		return error__set(err, -EINVAL, "the build id is no hex of 1 to %d bytes",
+				  ELF_BUILD_ID_MAX);
+	rc = debuginfo__facts(in_fd, &x.facts);
 
 	if (rc)
 		return rc == -ENOMEM ? error__nomem(err)
@@ -365,7 +410,8 @@ int extract__file(int in_fd, int out_fd, enum extract_level level, struct extrac
 		rc = error__sys(err, -errno, "cannot be measured");
 	if (rc)
 		return rc;
-	memcpy(ret->build_id, x.facts.build_id, sizeof(ret->build_id));
+	snprintf(ret->build_id, sizeof(ret->build_id), "%s",
+		 x.facts.build_id[0] || !build_id ? x.facts.build_id : build_id);
 	ret->bytes_in = (uint64_t)in.st_size;
 	ret->bytes_out = (uint64_t)out.st_size;
 	return 0;

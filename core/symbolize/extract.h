@@ -34,4 +34,11 @@ struct extract_report {
 int extract__file(int in_fd, int out_fd, enum extract_level level, struct extract_report *ret,
 		  struct dcm_error *err);
 
+/*
+ * The same, and a file without a build id has this one, in hex, from then on, in a note as the linker would have made it; NULL: none.
+ * -EINVAL: it is no hex, or longer than one may be.
+ */
+int extract__file_as(int in_fd, int out_fd, enum extract_level level, const char *build_id,
+		     struct extract_report *ret, struct dcm_error *err);
+
 #endif

@@ -63,7 +63,7 @@ int keeper__reduce(const struct keeper_config *c, const struct symbols_reduction
 
 	if (c->reduce)
 		return c->reduce(c->reduce_ctx, r);
-	return extract__file(r->in_fd, r->out_fd, EXTRACT_FAST, &report, &err);
+	return extract__file_as(r->in_fd, r->out_fd, EXTRACT_FAST, r->build_id, &report, &err);
 }
 
 /* stop: ends it early with -ECANCELED. */
@@ -81,7 +81,7 @@ static int put(const struct keeper_config *c, enum depot_kind kind, int fd, bool
 	rc = depot__begin(c->depot, &put);
 	if (rc)
 		return rc;
-	rc = keeper__reduce(c, &(struct symbols_reduction){ fd, put.fd, REDUCE_NS, stop, stop_ctx });
+	rc = keeper__reduce(c, &(struct symbols_reduction){ fd, put.fd, NULL, REDUCE_NS, stop, stop_ctx });
 	if (!rc)
 		return depot__end(c->depot, &put, facts->build_id, kind, keeper__tells(facts));
 	depot__abort(c->depot, &put, rc);

@@ -186,7 +186,7 @@ static int reduce(struct symbols *s, const struct symbols_wish *w, int in_fd,
 	pthread_mutex_lock(&s->providing);
 	rc = w->stop && w->stop(w->stop_ctx)
 		     ? -ECANCELED
-		     : keeper__reduce(&how, &(struct symbols_reduction){ in_fd, out, REDUCE_NS,
+		     : keeper__reduce(&how, &(struct symbols_reduction){ in_fd, out, NULL, REDUCE_NS,
 									 w->stop, w->stop_ctx });
 	pthread_mutex_unlock(&s->providing);
 	rc = rc ? explain(rc, err) : hand_over(out, w, ret, err);

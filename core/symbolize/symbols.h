@@ -66,7 +66,8 @@ typedef int (*symbols_fetch_fn)(void *ctx, const struct symbols_fetch *fetch);
 
 /* One file, which is to be reduced (extract.h) into another. */
 struct symbols_reduction {
-	int in_fd, out_fd; /* borrowed; out is empty */
+	int in_fd, out_fd;    /* borrowed; out is empty */
+	const char *build_id; /* of a file without one, as extract__file_as() has it; NULL: none */
 	int64_t timeout_ns;
 	bool (*stop)(void *ctx); /* as above; may be NULL */
 	void *stop_ctx;
@@ -134,6 +135,7 @@ void symbols__offer(struct symbols *s, struct dcm_str build_id, struct dcm_str p
 struct symbols_upload {
 	int fd;			 /* borrowed, at any offset */
 	const char *build_id;	 /* that it is said to have; NULL: nobody said one */
+	bool is_assigned;	 /* ... and has, if it has none: it is known by a hash */
 	bool replace;		 /* in the place of what is kept, whatever that tells */
 	bool (*stop)(void *ctx); /* nobody waits for it any more; may be NULL */
 	void *stop_ctx;

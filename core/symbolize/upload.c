@@ -71,8 +71,9 @@ static int reduce(struct symbols *s, const struct symbols_upload *u, struct cand
 	const struct keeper_config how = { .reduce = s->config.reduce,
 					   .reduce_ctx = s->config.reduce_ctx };
 
-	return keeper__reduce(&how, &(struct symbols_reduction){ u->fd, c->put.fd, REDUCE_NS,
-								 u->stop, u->stop_ctx });
+	return keeper__reduce(&how, &(struct symbols_reduction){ u->fd, c->put.fd,
+								 u->is_assigned ? u->build_id : NULL,
+								 REDUCE_NS, u->stop, u->stop_ctx });
 }
 
 static int read_reduced(struct candidate *c)

@@ -191,6 +191,20 @@ stacks
 expect debuginfo_calls.of_an_agent_names only_there stacks
 id=$right
 
+# ---- a program without a build id goes by the agent's hash, in its profiles and here ----
+sed 's/only_here/nobodys/' program.c >nameless.c
+${CC:-cc} -g -O1 -no-pie -Wl,--build-id=none -o nameless nameless.c || exit 1
+id=00112233445566778899aabbccddeeff
+python3 "$top_srcdir/tests/programs/address_profile.py" "$(nm nameless | sed -n 's/ T nobodys//p')" "$id" >profile3.pb
+curl -s -o answer -H 'Authorization: Bearer letmein' --data-binary @profile3.pb "http://$base/api/v1/ingest?name=pushed"
+initiate hash "$(size nameless)" ',"buildIdType":"BUILD_ID_TYPE_HASH"'
+call Upload "$(info)" "$(chunks nameless)"
+expect debuginfo_calls.by_a_hash "$id" answer
+call MarkUploadFinished "{\"buildId\":\"$id\",\"uploadId\":\"$upload\"}"
+stacks
+expect debuginfo_calls.by_a_hash_names nobodys stacks
+id=$right
+
 # ---- `decima debuginfo upload` says who it is ----
 printf letmein >letmein
 printf look >look

@@ -269,6 +269,42 @@ static void test_a_file_is_taken_and_names(void **state)
 	close_service(&v);
 }
 
+/* As Parca's agent sends what has no build id: by a hash of its own, by which profiles call it, too. */
+static void test_a_file_without_a_build_id(void **state)
+{
+	static const char hash[] = "00112233445566778899aabbccddeeff";
+
+	(void)state;
+	kept__need_objcopy();
+	CLEANUP(symbols__freep) struct symbols *s = kept__symbols(&(struct symbols_config){ 0 });
+	CLEANUP(fd__closep)
+	int nameless = kept__open_made("objcopy --remove-section .note.gnu.build-id made");
+	CLEANUP(fd__closep) int whole = kept__open_self();
+	char none[ELF_BUILD_ID_TEXT];
+	struct asked q = { .build_id = hash, .hash = "a", .id_type = 2 };
+	struct service v;
+
+	assert_int_equal(elf__build_id(nameless, none), -ENODATA);
+	open_service(&v, s);
+	kept__assert_names(s, hash, "", DCM_UNNAMED_NOT_HERE);
+	assert_true(should(&v, &q, "First time we see this Build ID"));
+	upload(&v, &q, nameless);
+	assert_answer(&v, 200, hash);
+	mark(&v, q.build_id, v.upload_id, 0);
+	kept__assert_names(s, hash, "hidden_function", DCM_UNNAMED_NOT_TRIED);
+	assert_false(should(&v, &q, "therefore no new upload is needed"));
+	/* One that has one goes by that. */
+	q.build_id = "ffeeddccbbaa99887766554433221100";
+	upload(&v, &q, whole);
+	assert_answer(&v, 422, "its build id is another one");
+	/* Without a word of a hash it has to have one. */
+	q.id_type = 1;
+	q.hash = "b";
+	upload(&v, &q, nameless);
+	assert_answer(&v, 422, "it has no build id");
+	close_service(&v);
+}
+
 /* What is kept names functions alone: more is welcome, the same is not. */
 static void test_more_is_wanted_of_what_has_no_lines(void **state)
 {
@@ -416,7 +452,7 @@ static void test_what_is_not_wanted(void **state)
 	open_service(&v, s);
 	for (unsigned type = 2; type < 5; type++)
 		assert_false(should(&v, &(struct asked){ "abcd", NULL, .type = type }, "Neither sources"));
-	for (unsigned type = 2; type < 6; type++)
+	for (unsigned type = 3; type < 6; type++)
 		assert_false(should(&v, &(struct asked){ "a/b", NULL, .id_type = type }, "GNU build id"));
 	initiate(&v, &(struct asked){ "abcd", "a", .type = 2 }, 1);
 	assert_answer(&v, 409, "Neither sources");
@@ -660,6 +696,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup(test_a_file_is_taken_and_names, kept__new_dir),
+		cmocka_unit_test_setup(test_a_file_without_a_build_id, kept__new_dir),
 		cmocka_unit_test_setup(test_more_is_wanted_of_what_has_no_lines, kept__new_dir),
 		cmocka_unit_test_setup(test_force_takes_the_role_admin, kept__new_dir),
 		cmocka_unit_test_setup(test_one_at_a_time, kept__new_dir),
