@@ -129,13 +129,17 @@ static struct dcm_str label_of(const struct dcm_target *e, const char *name)
 	return STR("");
 }
 
+#define SKEW_MOST_MS (INT64_C(1000) * 365 * 86400 * 1000) /* a thousand years */
+
 /* How far a sender's clock is ahead of ours: "+1.5s". */
 static struct dcm_str skew_of(const struct dcm_target *e, char buf[static 50])
 {
 	char length[48];
 	int64_t ms;
 
-	if (units__parse_int(label_of(e, "clock_skew_ms"), "", &ms) < 0)
+	/* Of a scraped target it is a label like others, and may be any text. */
+	if (units__parse_int(label_of(e, "clock_skew_ms"), "", &ms) < 0 || ms < -SKEW_MOST_MS ||
+	    ms > SKEW_MOST_MS)
 		return STR("");
 	units__format_duration((ms < 0 ? -ms : ms) * 1000000, length);
 	snprintf(buf, 50, "%c%s", ms < 0 ? '-' : '+', length);

@@ -14,6 +14,7 @@
 #include "core/base/hash.h"
 #include "core/base/mem.h"
 #include "core/base/str.h"
+#include "core/net/shares.h"
 
 enum step {
 	STEP_FREE,
@@ -32,7 +33,7 @@ struct entry {
 	uint64_t hash; /* of the hash; 0: there was none */
 	struct uploads_terms terms;
 	int64_t begun_ns;
-	uint64_t peer; /* its hash */
+	uint64_t peer; /* the client */
 };
 
 struct uploads {
@@ -168,7 +169,7 @@ enum uploads_state uploads__look(struct uploads *u, const struct uploads_key *ke
 
 int uploads__begin(struct uploads *u, const struct uploads_claim *claim, char ret_id[static UPLOADS_ID])
 {
-	const uint64_t peer = hash_of(claim->peer);
+	const uint64_t peer = shares__client_of(claim->peer);
 	struct entry *e;
 	int r = make_id(ret_id);
 

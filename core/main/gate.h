@@ -10,7 +10,7 @@
 #include "core/main/server_settings.h"
 #include "core/net/access.h"
 
-/* Rules that have copies of all texts, with one user: access_rules__unref(). 0 or -ENOMEM. */
+/* Rules that have copies of all texts, with one user: listener__set_rules() and listener_options take them from it, or rules->free(). 0 or -ENOMEM. */
 int gate__make(const struct server_settings *s, struct access_rules **ret, struct dcm_error *err);
 
 #endif

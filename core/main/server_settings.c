@@ -8,7 +8,9 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "core/base/cleanup.h"
 #include "core/base/error.h"
+#include "core/base/mem.h"
 #include "core/base/str.h"
 #include "core/main/settings.h"
 #include "core/net/access.h"
@@ -307,22 +309,31 @@ static int check_token(const char *token, uint32_t i, struct dcm_error *err)
 }
 
 /* The sentences show no token. */
-static int check_tokens(const struct dcm_list *tokens, struct dcm_error *err)
+/* What a caller sends for it, hashed; "" where it stands in a file of another machine. */
+static void hash_of(const char *token, char ret[static ACCESS_HASH_TEXT])
 {
-	const struct token_settings *v = tokens->items;
-	int r;
+	const char *hash = token ? server_settings__token_hash(token) : NULL;
 
-	if (tokens->n > TOKENS_MAX_N)
-		return error__set(err, -EINVAL, "server.tokens: are %u; give at most %d", tokens->n,
-				  TOKENS_MAX_N);
-	for (uint32_t i = 0; i < tokens->n; i++) {
-		r = check_token(v[i].token, i, err);
-		if (r == 0)
-			r = check_token_labels(&v[i], i, err);
-		if (r < 0)
-			return r;
+	ret[0] = '\0';
+	if (hash)
+		snprintf(ret, ACCESS_HASH_TEXT, "%s", hash);
+	else if (token)
+		access__hash(str__of(token), ret);
+}
+
+/* Also where one is written as its hash. */
+static int check_same(const struct token_settings *v, uint32_t n, struct dcm_error *err)
+{
+	CLEANUP(mem__freep) char *all = mem__zalloc(n + 1, ACCESS_HASH_TEXT);
+
+	if (!all)
+		return error__nomem(err);
+	for (uint32_t i = 0; i < n; i++) {
+		char *mine = all + (size_t)i * ACCESS_HASH_TEXT;
+
+		hash_of(v[i].token, mine);
 		for (uint32_t k = 0; k < i; k++)
-			if (v[i].token && v[k].token && strcmp(v[i].token, v[k].token) == 0)
+			if (*mine && strcmp(mine, all + (size_t)k * ACCESS_HASH_TEXT) == 0)
 				return error__set(err, -EINVAL,
 						  "server.tokens[%u]: is the token of "
 						  "server.tokens[%u] again; give each role a token "
@@ -330,6 +341,24 @@ static int check_tokens(const struct dcm_list *tokens, struct dcm_error *err)
 						  i, k);
 	}
 	return 0;
+}
+
+static int check_tokens(const struct dcm_list *tokens, struct dcm_error *err)
+{
+	const struct token_settings *v = tokens->items;
+
+	if (tokens->n > TOKENS_MAX_N)
+		return error__set(err, -EINVAL, "server.tokens: are %u; give at most %d", tokens->n,
+				  TOKENS_MAX_N);
+	for (uint32_t i = 0; i < tokens->n; i++) {
+		int r = check_token(v[i].token, i, err);
+
+		if (r == 0)
+			r = check_token_labels(&v[i], i, err);
+		if (r < 0)
+			return r;
+	}
+	return check_same(v, tokens->n, err);
 }
 
 static int check_header(const char *name, const char *option, struct dcm_error *err)

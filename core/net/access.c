@@ -114,7 +114,7 @@ static struct dcm_str password_of(struct dcm_str coded, uint8_t room[static PASS
 	return (struct dcm_str){ (const char *)colon + 1, (uint32_t)(n - (size_t)(colon + 1 - room)) };
 }
 
-static void hash(struct dcm_str given, char ret_hex[static 2 * SHA256_DIGEST_SIZE + 1])
+void access__hash(struct dcm_str given, char ret_hex[static ACCESS_HASH_TEXT])
 {
 	uint8_t digest[SHA256_DIGEST_SIZE];
 	struct sha256_ctx ctx;
@@ -132,7 +132,7 @@ static const struct access_token *find_token(const struct access_rules *rules,
 {
 	static const struct dcm_str bearer = STR("Bearer"), basic = STR("Basic");
 	uint8_t room[PASSWORD_ROOM];
-	char hex[2 * SHA256_DIGEST_SIZE + 1];
+	char hex[ACCESS_HASH_TEXT];
 	const struct access_token *found = NULL;
 	struct dcm_str given;
 
@@ -144,7 +144,7 @@ static const struct access_token *find_token(const struct access_rules *rules,
 		given = (struct dcm_str){ header.p + bearer.n + 1, header.n - bearer.n - 1 };
 	else
 		return NULL;
-	hash(given, hex);
+	access__hash(given, hex);
 	for (uint32_t i = 0; i < rules->n_tokens; i++) {
 		const struct access_token *t = &rules->tokens[i];
 
@@ -277,6 +277,21 @@ static bool proxied_role(const struct access_proxies *p, const struct access_pee
 	return true;
 }
 
+/* Under TLS the certificate says who is asked. */
+static bool is_our_name(const struct access_rules *rules, const struct access_peer *peer,
+			struct dcm_str host, struct http_response *resp)
+{
+	if (host.n > 0 && (peer->is_tls || host_is_ours(rules, host)))
+		return true;
+	if (host.n == 0)
+		http_response__problem(resp, 421, "the request names no host; send a Host header");
+	else
+		http_response__problem(
+			resp, 421, "Host \"%.*s\" is not a name of this server; add it to server.hosts",
+			STR_ARG(host));
+	return false;
+}
+
 bool access__check(const struct access_rules *rules, const struct access_peer *peer,
 		   struct http_request *req, struct http_response *resp)
 {
@@ -284,23 +299,29 @@ bool access__check(const struct access_rules *rules, const struct access_peer *p
 	struct dcm_str host = host_of(req);
 	const struct access_token *token;
 	enum http_role proxied;
-	bool is_password;
+	bool is_password, vouches;
 
 	if (!proxied_role(&rules->proxies, peer, req, &proxied, resp))
 		return false;
 	token = find_token(rules, authorization, &is_password);
 	req->role = token ? token->role : HTTP_ROLE_NONE;
-	req->labels = token ? token->labels : rules->claims;
-	req->n_labels = token ? token->n_labels : rules->n_claims;
+	/* One that may only read vouches for nothing that is sent. */
+	vouches = token && token->role >= HTTP_ROLE_WRITE;
+	req->labels = vouches ? token->labels : rules->claims;
+	req->n_labels = vouches ? token->n_labels : rules->n_claims;
 	if (peer->is_unix) {
 		bool ours = peer->uid == 0 || peer->uid == geteuid();
 
 		req->role = ours ? HTTP_ROLE_ADMIN : greater(req->role, rules->anonymous);
-		req->n_labels = ours && !token ? 0 : req->n_labels;
+		req->n_labels = ours && !vouches ? 0 : req->n_labels;
 		return true;
 	}
 	if (req->role != HTTP_ROLE_NONE || proxied != HTTP_ROLE_NONE) {
 		bool is_sent_unasked = req->role == HTTP_ROLE_NONE || is_password;
+
+		/* A page whose name was rebound to this address may set any header. */
+		if (req->role == HTTP_ROLE_NONE && !is_our_name(rules, peer, host, resp))
+			return false;
 
 		req->role = greater(greater(req->role, proxied), peer->role);
 		return !is_sent_unasked || comes_from_ours(rules, req, resp);
@@ -310,17 +331,7 @@ bool access__check(const struct access_rules *rules, const struct access_peer *p
 		http_response__problem(resp, 401, "the token is not one of server.tokens");
 		return false;
 	}
-	if (host.n == 0) {
-		http_response__problem(resp, 421, "the request names no host; send a Host header");
-		return false;
-	}
-	if (!peer->is_tls && !host_is_ours(rules, host)) {
-		http_response__problem(
-			resp, 421, "Host \"%.*s\" is not a name of this server; add it to server.hosts",
-			STR_ARG(host));
-		return false;
-	}
-	if (!comes_from_ours(rules, req, resp))
+	if (!is_our_name(rules, peer, host, resp) || !comes_from_ours(rules, req, resp))
 		return false;
 	req->role = greater(rules->anonymous, peer->role);
 	return true;

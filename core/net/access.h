@@ -12,7 +12,7 @@
  * loopback and there are no tokens (or `insecure` says so), and `none` otherwise: who sets tokens
  * wants to know who calls, also behind a proxy on loopback. A client's certificate has a role, too;
  * the greatest counts. A proxy that is believed says in a header which user asks; the user, or a group of his, has a
- * role, too, and so many headers of that name are a fault: it shall replace what the caller sent. Without a token, the Host header must name this machine (against DNS
+ * role, too, and more than one header of that name is a fault: it shall replace what the caller sent. Without a token, the Host header must name this machine (against DNS
  * rebinding; under TLS the certificate does) and a request that changes something must come from the
  * same site (against cross-site requests: browsers send certificates on their own), or one of `origins`;
  * so must one with a password, which browsers that have it from a URL send on their own, too, and one that a proxy
@@ -89,6 +89,10 @@ static inline enum http_role access__anonymous(bool local, bool has_tokens, bool
 
 /* Is it one of rules->origins, to the letter? */
 bool access__lists_origin(const struct access_rules *rules, struct dcm_str origin);
+
+/* A token's SHA-256 in hex, with a zero byte. */
+enum { ACCESS_HASH_TEXT = 65 };
+void access__hash(struct dcm_str token, char ret_hex[static ACCESS_HASH_TEXT]);
 
 /* Can a Host header be this, once its port is off? For the names in access_rules.hosts. Any thread. */
 bool access__is_host(const char *name);

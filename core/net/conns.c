@@ -66,7 +66,7 @@ struct conn *conns__add(struct conns *s, int fd, const struct access_peer *peer,
 	c->all = s;
 	c->fd = fd;
 	c->peer = *peer;
-	share__take(c->peer.share, SHARE_CONNECTIONS, 1, UINT64_MAX);
+	share__take(c->peer.share, SHARE_CONNECTIONS, 1, 0, UINT64_MAX);
 	c->phase = CONN_HANDED;
 	c->deadline_ns = deadline_ns;
 	pthread_mutex_lock(&s->lock);

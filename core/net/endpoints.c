@@ -196,6 +196,7 @@ void endpoints__request_waits(const struct dcm_request *request)
 	struct asked *a = (struct asked *)(uintptr_t)request;
 
 	buf__fini(&a->room);
+	a->request.body = NULL;
 	if (a->req->waits)
 		a->req->waits((struct http_request *)(uintptr_t)a->req);
 }

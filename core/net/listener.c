@@ -9,7 +9,6 @@
 #include "core/net/listener.h"
 
 #include <errno.h>
-#include <netdb.h>
 #include <netinet/in.h>
 #include <netinet/tcp.h>
 #include <pthread.h>
@@ -117,14 +116,14 @@ static bool refuse(struct listener *l, int fd)
 
 static void refuse_client(struct listener *l, const struct sockaddr_storage *from, int fd)
 {
-	char address[INET6_ADDRSTRLEN] = "?";
+	char address[ADDRESS_TEXT];
+	struct address from_there;
 
-	if (!refuse(l, fd))
+	if (!refuse(l, fd) || !address__of((const struct sockaddr *)from, &from_there))
 		return;
-	getnameinfo((const struct sockaddr *)from, sizeof(*from), address, sizeof(address), NULL, 0,
-		    NI_NUMERICHOST);
+	address__format(&from_there, address);
 	log__line(l->requests.log, DCM_LOG_WARNING,
-		  "server", "%s has %u connections open, and further ones are closed: server.max_client_connections",
+		  "server", "%s has %u connections open, or memory ran out, and further ones are closed: server.max_client_connections",
 		  address, l->o.max_client_connections);
 }
 

@@ -76,6 +76,15 @@ static void note_refusal(struct requests *r, const struct exchange *x)
 		stats__counter_add(r->n_refused, 1);
 }
 
+static void give_back_body(struct requests *r, struct exchange *x)
+{
+	share__give(x->share, SHARE_BODIES, x->reserved);
+	pthread_mutex_lock(&r->lock);
+	r->reserved -= x->reserved;
+	pthread_mutex_unlock(&r->lock);
+	x->reserved = 0;
+}
+
 static void give_turn(struct requests *r, struct exchange *x)
 {
 	if (x->has_turn)
@@ -83,12 +92,15 @@ static void give_turn(struct requests *r, struct exchange *x)
 	x->has_turn = false;
 }
 
-/* What was unpacked of the message goes, and another one has its turn. */
+/* The body goes, and what was unpacked of it, and another one has its turn. */
 static void handler_waits(struct http_request *request)
 {
 	struct exchange *x = (struct exchange *)((char *)request - offsetof(struct exchange, request));
 
 	buf__fini(&x->message);
+	buf__fini(&x->body);
+	request->body = STR("");
+	give_back_body(x->requests, x);
 	give_turn(x->requests, x);
 }
 
@@ -132,7 +144,7 @@ static bool reserve(struct requests *r, struct exchange *x, uint64_t n)
 
 	pthread_mutex_lock(&r->lock);
 	room = n <= r->o->bodies_max_bytes - r->reserved &&
-	       share__take(x->share, SHARE_BODIES, n, share__most(r->o->bodies_max_bytes));
+	       share__take(x->share, SHARE_BODIES, n, x->reserved, share__most(r->o->bodies_max_bytes));
 	if (room)
 		r->reserved += n;
 	pthread_mutex_unlock(&r->lock);
@@ -185,8 +197,9 @@ static bool reserve_file(struct requests *r, struct exchange *x, uint64_t n, uin
 	room = (!is_new || r->n_files < MAX_FILES) &&
 	       r->files_bytes / WHOLE_FILES + (n + WHOLE_FILES - 1) / WHOLE_FILES <= max_bytes;
 	if (room && is_new)
-		room = share__take(x->share, SHARE_FILES, 1, share__most(MAX_FILES));
-	if (room && !share__take(x->share, SHARE_FILE_BYTES, n, share__most(WHOLE_FILES * max_bytes))) {
+		room = share__take(x->share, SHARE_FILES, 1, 0, share__most(MAX_FILES));
+	if (room && !share__take(x->share, SHARE_FILE_BYTES, n, x->file_reserved,
+				 share__most(WHOLE_FILES * max_bytes))) {
 		share__give(x->share, SHARE_FILES, is_new);
 		room = false;
 	}
@@ -210,7 +223,7 @@ static bool admit_file(struct requests *r, struct exchange *x, const struct http
 		http_response__header(&x->response, "Retry-After", "%d", FILES_RETRY_S);
 		http_response__problem(
 			&x->response,
-			503, "%d files, or as many bytes as %d of the largest have, are being sent already; try again in a moment",
+			503, "%d files, or as many bytes as %d of the largest have, are being sent already, or this client's share of them; try again in a moment",
 			MAX_FILES, WHOLE_FILES);
 		return false;
 	}
@@ -298,15 +311,17 @@ static bool begin_talk(struct requests *r, struct exchange *x, const struct http
 		return false;
 	}
 	pthread_mutex_lock(&r->lock);
-	if (*place < most && (watches || share__take(x->share, SHARE_TALKS, 1, share__most(most)))) {
+	if (*place < most && (watches || share__take(x->share, SHARE_TALKS, 1, 0, share__most(most)))) {
 		++*place;
 		x->talk_place = place;
 	}
 	pthread_mutex_unlock(&r->lock);
 	if (x->talk_place && talk__begin(x, route))
 		return true;
-	http_response__problem(&x->response, 503,
-			       "%u streams are open already; try again in a moment", most);
+	http_response__problem(
+		&x->response,
+		503, "%u streams are open already, or this client's share of them; try again in a moment",
+		most);
 	return false;
 }
 
@@ -448,8 +463,12 @@ static bool give_to_lane(struct requests *r, struct exchange *x, const struct ht
 {
 	const enum lane lane = lane_of(x, route);
 
-	x->is_push = lane == LANE_PUSHES;
-	return lanes__give(r->lanes, lane, x);
+	if (lane != LANE_PUSHES)
+		return lanes__give(r->lanes, lane, x);
+	/* One client's leave some places for others. */
+	x->is_push = share__take(x->share, SHARE_PUSHES, 1, 0,
+				 share__most(N_PUSHERS + r->o->max_waiting));
+	return x->is_push && lanes__give(r->lanes, lane, x);
 }
 
 static void refuse_body(struct exchange *x, const struct http_route *route)
@@ -471,9 +490,10 @@ static void refuse_turn(struct requests *r, struct exchange *x)
 		http_response__problem(&x->response, 503,
 				       "decima is stopping; ask it again when it is back");
 	else
-		http_response__problem(&x->response, 503,
-				       "%u requests wait already; try again in a second",
-				       r->o->max_waiting);
+		http_response__problem(
+			&x->response,
+			503, "%u requests wait already, or this client's share of them; try again in a second",
+			r->o->max_waiting);
 }
 
 /*
@@ -518,6 +538,7 @@ void requests__end(struct requests *r, struct exchange *x)
 	share__give(x->share, SHARE_FILES, x->has_file_place);
 	share__give(x->share, SHARE_FILE_BYTES, x->file_reserved);
 	share__give(x->share, SHARE_TALKS, x->talk_place == &r->n_talks);
+	share__give(x->share, SHARE_PUSHES, x->is_push);
 	pthread_mutex_lock(&r->lock);
 	leave_rules(x->rules);
 	r->reserved -= x->reserved;

@@ -5,6 +5,7 @@
 #include "core/net/shares.h"
 
 #include <errno.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -61,6 +62,19 @@ static struct key key_of(const struct address *address, uint32_t uid)
 		memcpy(key.b, address->b,
 		       address->is_v4 || address__is_loopback(address) ? sizeof(key.b) : HOST_BYTES);
 	return key;
+}
+
+uint64_t shares__client_of(struct dcm_str peer)
+{
+	struct address address;
+	char text[ADDRESS_TEXT];
+	struct key key;
+
+	snprintf(text, sizeof(text), "%.*s", (int)peer.n, peer.p);
+	if (!address__read(text, &address))
+		return hash__bytes(peer.p, peer.n, 0);
+	key = key_of(&address, 0);
+	return hash__bytes(&key, sizeof(key), 0);
 }
 
 static struct share **bucket_of(struct shares *s, const struct key *key)
@@ -120,14 +134,14 @@ struct share *shares__enter(struct shares *s, const struct address *address, uin
 	return c;
 }
 
-bool share__take(struct share *c, enum share_of what, uint64_t n, uint64_t most)
+bool share__take(struct share *c, enum share_of what, uint64_t n, uint64_t own, uint64_t most)
 {
 	bool room;
 
 	if (!c)
 		return true;
 	pthread_mutex_lock(&c->all->lock);
-	room = c->n[what] == 0 || (n <= most && c->n[what] <= most - n);
+	room = c->n[what] == own || (n <= most && c->n[what] <= most - n);
 	c->n[what] += room ? n : 0;
 	pthread_mutex_unlock(&c->all->lock);
 	return room;

@@ -12,6 +12,8 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include <decima/plugin.h>
+
 #include "core/net/address.h"
 
 enum share_of {
@@ -20,6 +22,7 @@ enum share_of {
 	SHARE_FILES,	  /* bodies that go into files */
 	SHARE_FILE_BYTES, /* and what is set aside on the disk for them */
 	SHARE_TALKS,	  /* calls that are streams */
+	SHARE_PUSHES,	  /* requests that bring something, and work or wait */
 	SHARE_N
 };
 
@@ -42,11 +45,15 @@ void shares__fini(struct shares *s);
 struct share *shares__enter(struct shares *s, const struct address *address, uint32_t uid, uint64_t most);
 
 /*
- * Takes n more; false: that would be more than `most`, and there are some already: who has none may have one that is larger.
+ * Takes n more for who has `own` of it already; false: that would be more than `most`, and there are others: who has nothing but
+ * one may have that one larger.
  * Whoever calls has something of it, or else the share may be gone. NULL is nobody, who has no bound.
  */
-bool share__take(struct share *c, enum share_of what, uint64_t n, uint64_t most);
+bool share__take(struct share *c, enum share_of what, uint64_t n, uint64_t own, uint64_t most);
 void share__give(struct share *c, enum share_of what, uint64_t n);
+
+/* Who is one client, as a number, of an address or a user as struct dcm_request.peer has them. */
+uint64_t shares__client_of(struct dcm_str peer);
 
 /* What one client may have of n, so that others have something too: three quarters. */
 static inline uint64_t share__most(uint64_t n)

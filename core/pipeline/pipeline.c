@@ -75,8 +75,9 @@ static void route(struct pipeline *p, struct queue_item *item)
 		destination__route(p->destinations.v[i], batch, item->ack);
 	is_kept = !batch || p->destinations.n > 0;
 	pthread_mutex_unlock(&p->mutex);
+	ack__remark(item->ack, code);
 	if (is_kept)
-		queue__release(p->intake, item, code);
+		queue__release(p->intake, item, 0);
 	else
 		queue__lose(p->intake, item, "no_destination", -ENODEV);
 }

@@ -25,6 +25,7 @@
 struct ack {
 	_Atomic uint32_t refs;
 	_Atomic int status;    /* the first error */
+	_Atomic int remark;    /* where there is none; 0: it went well */
 	_Atomic bool is_taken; /* by one destination at least */
 	dcm_done_fn done;
 	void *ctx;
@@ -59,9 +60,17 @@ void ack__unref(struct ack *a, int status)
 		atomic_compare_exchange_strong(&a->status, &none, status);
 	if (atomic_fetch_sub_explicit(&a->refs, 1, memory_order_acq_rel) != 1)
 		return;
+	if (a->status == -EFBIG && a->is_taken)
+		a->status = -EMSGSIZE;
 	if (a->done)
-		a->done(a->ctx, a->status == -EFBIG && a->is_taken ? -EMSGSIZE : a->status);
+		a->done(a->ctx, a->status ? a->status : a->remark);
 	free(a);
+}
+
+void ack__remark(struct ack *a, int code)
+{
+	if (a)
+		a->remark = code;
 }
 
 /* A destination has it. */

@@ -36,6 +36,8 @@ struct ack *ack__new(dcm_done_fn done, void *ctx);
 struct ack *ack__ref(struct ack *a); /* NULL is fine */
 /* status: 0 or a negative errno of this destination. NULL is fine. */
 void ack__unref(struct ack *a, int status);
+/* What it is told in the end if nothing worse was: of a part that was lost before anybody could have it. NULL is fine. */
+void ack__remark(struct ack *a, int code);
 /* Frees the only reference; done() is not called. NULL is fine. */
 void ack__cancel(struct ack *a);
 

@@ -569,17 +569,17 @@ struct dcm_host {
 	void (*metric_end)(const struct dcm_host *host, struct dcm_metric *m);
 
 	/*
-	 * From here on answer() only waits, for batches to be stored say, and looks at nothing of the request's body: its memory
-	 * goes, and another request is worked on meanwhile. On the thread of answer(), once.
-	 */
-	void (*request_waits)(const struct dcm_request *request);
-
-	/*
 	 * The content hash of a stack of the batch (docs/FORMATS.md), for who keeps stacks by it: worked out each time, from
 	 * location_hashes.
 	 */
 	struct dcm_hash (*stack_hash)(const struct dcm_host *host, const struct dcm_batch *batch,
 				      uint32_t stack);
+
+	/*
+	 * From here on answer() only waits, for batches to be stored say, and looks at nothing of the request's body: its memory
+	 * goes, and another request is worked on meanwhile. On the thread of answer(), once.
+	 */
+	void (*request_waits)(const struct dcm_request *request);
 };
 
 /* -------------------------------------------------------------------------------------------------

@@ -12,7 +12,7 @@ set -u
 
 base=
 cat >"$dir/receive.yaml" <<YAML
-inputs: { receive: { max_unpacked: 1MiB } }
+inputs: { receive: { max_unpacked: 1MiB, max_body: 16MiB } }
 storage: { local: {} }
 YAML
 start() {

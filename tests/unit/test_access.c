@@ -108,16 +108,17 @@ static void test_hashed_tokens(void **state)
 
 static void test_proxies(void **state)
 {
-	struct access_rules rules = { .tokens = tokens, .n_tokens = 2 };
+	struct access_rules rules = { .tokens = tokens, .n_tokens = 2, .hosts = hosts, .n_hosts = 1 };
 	struct network from[2];
 	static const struct access_group groups[] = { { STR("sre"), HTTP_ROLE_ADMIN },
 						      { STR("dev"), HTTP_ROLE_WRITE } };
-	struct access_peer proxy = { .is_tls = false }, stranger = { .is_tls = false };
+	struct access_peer proxy = { .is_tls = false }, stranger = proxy, with_tls = { .is_tls = true };
 	const struct access_peer user = { .is_unix = true, .uid = 4242 };
 
 	(void)state;
 	assert_true(network__read("10.1.0.0/16", &from[0]) && network__read("fd00::7", &from[1]));
 	assert_true(address__read("10.1.2.3", &proxy.address));
+	assert_true(address__read("10.1.2.3", &with_tls.address));
 	assert_true(address__read("10.2.0.1", &stranger.address));
 	rules.proxies = (struct access_proxies){ .from = from,
 						 .n_from = 2,
@@ -131,34 +132,51 @@ static void test_proxies(void **state)
 		struct ask ask;
 		int want;
 	} cases[] = {
-		{ &proxy, { .user = "alice" }, -HTTP_ROLE_READ },
-		{ &proxy, { .user = "alice", .groups = "dev" }, -HTTP_ROLE_WRITE },
-		{ &proxy, { .user = "alice", .groups = "others, sre ,dev" }, -HTTP_ROLE_ADMIN },
-		{ &proxy, { .user = "alice", .groups = "sres,,de,sr e" }, -HTTP_ROLE_READ },
+		{ &proxy, { .host = "10.1.0.1", .user = "alice" }, -HTTP_ROLE_READ },
+		{ &proxy, { .host = "10.1.0.1", .user = "alice", .groups = "dev" }, -HTTP_ROLE_WRITE },
+		{ &proxy, { .host = "10.1.0.1", .user = "alice", .groups = "others, sre ,dev" }, -HTTP_ROLE_ADMIN },
+		{ &proxy, { .host = "10.1.0.1", .user = "alice", .groups = "sres,,de,sr e" }, -HTTP_ROLE_READ },
 		/* Groups alone are nobody's. */
 		{ &proxy, { .host = "10.1.0.1", .groups = "sre" }, -HTTP_ROLE_NONE },
 		{ &proxy, { .host = "10.1.0.1", .user = "" }, -HTTP_ROLE_NONE },
 		/* One of the two is what the caller sent. */
-		{ &proxy, { .user = "alice", .user_again = "root" }, 400 },
+		{ &proxy, { .host = "10.1.0.1", .user = "alice", .user_again = "root" }, 400 },
 		/* What the proxy itself has asked for goes on to here. */
-		{ &proxy, { .user = "alice", .authorization = "Basic YWxpY2U6cGFzcw==" }, -HTTP_ROLE_READ },
-		{ &proxy, { .user = "alice", .authorization = "Bearer boss" }, -HTTP_ROLE_ADMIN },
-		{ &proxy, { .authorization = "Bearer wrong" }, 401 },
+		{ &proxy,
+		  { .host = "10.1.0.1", .user = "alice", .authorization = "Basic YWxpY2U6cGFzcw==" },
+		  -HTTP_ROLE_READ },
+		{ &proxy,
+		  { .host = "10.1.0.1", .user = "alice", .authorization = "Bearer boss" },
+		  -HTTP_ROLE_ADMIN },
+		{ &proxy, { .host = "10.1.0.1", .authorization = "Bearer wrong" }, 401 },
+		/* Rebound: a browser sends what its page says, to an address that the page's name has now. */
+		{ &proxy, { .host = "evil.example", .user = "alice", .groups = "sre" }, 421 },
+		{ &proxy, { .user = "alice" }, 421 },
+		{ &with_tls, { .host = "evil.example", .user = "alice" }, -HTTP_ROLE_READ },
 		{ &stranger, { .host = "10.2.0.1", .user = "alice", .groups = "sre" }, -HTTP_ROLE_NONE },
 		{ &user, { .user = "alice", .groups = "sre" }, -HTTP_ROLE_NONE },
 		/* The session is a cookie, which other sites' pages have sent, too. */
 		{ &proxy,
-		  { .host = "a.b", .user = "alice", .groups = "dev", .origin = "http://evil.example", .method = HTTP_POST },
+		  { .host = "profiles.example",
+		    .user = "alice",
+		    .groups = "dev",
+		    .origin = "http://evil.example",
+		    .method = HTTP_POST },
 		  403 },
 		{ &proxy,
-		  { .host = "a.b", .user = "alice", .groups = "dev", .origin = "https://a.b", .method = HTTP_POST },
+		  { .host = "profiles.example",
+		    .user = "alice",
+		    .groups = "dev",
+		    .origin = "https://profiles.example",
+		    .method = HTTP_POST },
 		  -HTTP_ROLE_WRITE },
 	};
 	for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++)
 		if (check(&rules, cases[i].peer, cases[i].ask) != cases[i].want)
 			fail_msg("case %zu: %d", i, check(&rules, cases[i].peer, cases[i].ask));
 	assert_true(address__read("fd00::7", &proxy.address));
-	assert_int_equal(check(&rules, &proxy, (struct ask){ .user = "alice" }), -HTTP_ROLE_READ);
+	assert_int_equal(check(&rules, &proxy, (struct ask){ .host = "[::1]", .user = "alice" }),
+			 -HTTP_ROLE_READ);
 	assert_true(address__read("fd00::8", &proxy.address));
 	assert_int_equal(check(&rules, &proxy, (struct ask){ .host = "[::1]", .user = "alice" }),
 			 -HTTP_ROLE_NONE);
@@ -196,9 +214,14 @@ static void test_claims(void **state)
 					other = { .is_unix = true, .uid = 4242 },
 					certified = { .is_tls = true, .role = HTTP_ROLE_WRITE };
 	static const struct dcm_field host[] = { { STR("host"), STR("localhost") },
-						 { STR("authorization"), STR("Bearer reader") } };
+						 { STR("authorization"), STR("Bearer writer") } },
+				      reading[] = { { STR("host"), STR("localhost") },
+						    { STR("authorization"),
+						      STR("Bearer reader") } };
+	static const struct access_token both[] = { { .token = "reader", .role = HTTP_ROLE_READ },
+						    { .token = "writer", .role = HTTP_ROLE_WRITE } };
 	const struct access_rules rules = {
-		.tokens = tokens, .n_tokens = 2, .claims = claims, .n_claims = 1, .anonymous = HTTP_ROLE_WRITE
+		.tokens = both, .n_tokens = 2, .claims = claims, .n_claims = 1, .anonymous = HTTP_ROLE_WRITE
 	};
 	const struct access_peer *strangers[] = { &tcp, &other, &certified };
 	struct http_response resp = { .status = 200 };
@@ -217,6 +240,12 @@ static void test_claims(void **state)
 	req.n_headers = 2;
 	assert_true(access__check(&rules, &certified, &req, &resp));
 	assert_int_equal(req.n_labels, 0);
+	/* One that only reads is for nothing that is sent, whoever else has let its caller in. */
+	req.headers = reading;
+	assert_true(access__check(&rules, &certified, &req, &resp));
+	assert_int_equal(req.role, HTTP_ROLE_WRITE);
+	assert_ptr_equal(req.labels, claims);
+	assert_int_equal(req.n_labels, 1);
 	http_response__fini(&resp);
 }
 

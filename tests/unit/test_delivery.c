@@ -327,6 +327,9 @@ static int minutes_until_refused(struct delivery *d, const char *bytes)
 	there.status = 500;
 	while (send_later(d, bytes, 60) == -EAGAIN)
 		minutes++;
+	/* As often as the writer has it refused. */
+	for (int i = 0; i < 3; i++)
+		assert_int_equal(send_later(d, bytes, 1), -EBADMSG);
 	there.status = 200;
 	assert_int_equal(send_later(d, "fine", 0), 0);
 	return minutes;
@@ -355,8 +358,32 @@ static void test_what_is_learned(void **state)
 		while (send_later(d, bytes, 60) == -EAGAIN)
 			minutes++;
 		assert_int_equal(minutes, i < 3 ? 4 : 10);
+		assert_int_equal(send_later(d, bytes, 1), -EBADMSG);
 	}
 	delivery__free(d);
+}
+
+/* Those that are on their way together fail together: one at a time is given up, unless others go well. */
+static void test_failures_of_several(void **state)
+{
+	struct delivery *a = begin(), *b = begin_again();
+	int n_refused = 0;
+
+	(void)state;
+	delivery__share_patience(b, a);
+	there.status = 500;
+	for (int i = 0; i < 12; i++) {
+		n_refused += send_later(a, "a", 60) == -EBADMSG;
+		n_refused += send_later(b, "b", 0) == -EBADMSG && i < 11;
+	}
+	/* "a" from the tenth minute on; "b" not before the twentieth. */
+	assert_int_equal(n_refused, 2);
+	there.status = 200;
+	assert_int_equal(send_later(a, "fine", 0), 0);
+	there.status = 500;
+	assert_int_equal(send_later(b, "b", 0), -EBADMSG);
+	delivery__free(b);
+	delivery__free(a);
 }
 
 /* A server that is away, or busy, says nothing of the request; and begins the count anew. */
@@ -509,6 +536,7 @@ int main(void)
 		cmocka_unit_test(test_failures_of_one_request),
 		cmocka_unit_test(test_failures_of_changing_bytes),
 		cmocka_unit_test(test_what_is_learned),
+		cmocka_unit_test(test_failures_of_several),
 		cmocka_unit_test(test_a_server_that_is_away),
 	};
 

@@ -220,6 +220,10 @@ static void values_without_use_are_refused(void **state)
 		{ "server: { tokens: [ { token: a }, { token: b }, { token: a, role: admin } ] }\n", "(built-in):1:49: configuration: server.tokens[2]: is the token of server.tokens[0]" },
 		{ "server: { tokens: [ { token: '' } ] }\n",
 		  "(built-in):1:30: configuration: server.tokens[0].token: is empty" },
+		{ "server: { tokens: [ { token: a }, { token: "
+		  "'sha256:ca978112ca1bbdcafac231b39a23dc4da786eff8147c4e72b9807785afee48bb', "
+		  "role: admin } ] }\n",
+		  "server.tokens[1]: is the token of server.tokens[0]" },
 		{ "server: { tokens: [ { token: 'sha256:ABCDEF' } ] }\n",
 		  "server.tokens[0].token: behind sha256: should be 64 digits" },
 		{ "server: { tokens: [ { role: read } ] }\n", "token" },

@@ -307,7 +307,7 @@ static void test_verdicts(void **state)
 		{ { .told = SOON, .status = -ECANCELED }, RECEIVE_WHEN_STORED, 503, 10 },
 		{ { .told = AT_ONCE, .status = -EINVAL }, RECEIVE_WHEN_STORED, 503, 10 },
 		{ { .told = AT_ONCE, .status = -ENODEV }, RECEIVE_WHEN_STORED, 503, 10 },
-		{ { .told = AT_ONCE, .status = -E2BIG }, RECEIVE_WHEN_STORED, 413, 0 },
+		{ { .told = AT_ONCE, .status = -E2BIG }, RECEIVE_WHEN_STORED, 422, 0 },
 	};
 
 	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {

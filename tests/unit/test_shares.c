@@ -58,17 +58,21 @@ static void test_bounds(void **state)
 	assert_non_null(enter(&s, "10.0.0.1", 2));
 	assert_null(enter(&s, "10.0.0.1", 2));
 	/* Who has none may have one that is larger. */
-	assert_true(share__take(c, SHARE_BODIES, 100, 10));
-	assert_false(share__take(c, SHARE_BODIES, 1, 10));
+	assert_true(share__take(c, SHARE_BODIES, 100, 0, 10));
+	assert_false(share__take(c, SHARE_BODIES, 1, 0, 10));
 	share__give(c, SHARE_BODIES, 95);
-	assert_true(share__take(c, SHARE_BODIES, 5, 10));
-	assert_false(share__take(c, SHARE_BODIES, 1, 10));
-	assert_false(share__take(c, SHARE_BODIES, UINT64_MAX, 10));
+	assert_true(share__take(c, SHARE_BODIES, 5, 0, 10));
+	assert_false(share__take(c, SHARE_BODIES, 1, 0, 10));
+	assert_false(share__take(c, SHARE_BODIES, UINT64_MAX, 0, 10));
+	/* Who has nothing but one may have that one larger. */
+	assert_true(share__take(c, SHARE_BODIES, 50, 10, 10));
+	assert_false(share__take(c, SHARE_BODIES, 50, 10, 10));
+	share__give(c, SHARE_BODIES, 50);
 	/* Of something else it may. */
-	assert_true(share__take(c, SHARE_FILES, 1, 10));
+	assert_true(share__take(c, SHARE_FILES, 1, 0, 10));
 	share__give(c, SHARE_CONNECTIONS, 1);
 	assert_non_null(enter(&s, "10.0.0.1", 2));
-	assert_true(share__take(NULL, SHARE_BODIES, 100, 10));
+	assert_true(share__take(NULL, SHARE_BODIES, 100, 0, 10));
 	share__give(NULL, SHARE_BODIES, 100);
 	assert_int_equal(share__most(4), 3);
 	assert_int_equal(share__most(1), 1);

@@ -91,7 +91,9 @@ void desk__refuse(struct desk *d, struct desk_verdict *v, int status, const char
 {
 	va_list ap;
 
-	*v = (struct desk_verdict){ .status = status, .error = DCM_ERROR_INIT };
+	*v = (struct desk_verdict){ .status = status,
+				    .arrived_real_ns = d->host->real_ns(d->host),
+				    .error = DCM_ERROR_INIT };
 	va_start(ap, fmt);
 	vsnprintf(v->error.text, sizeof(v->error.text), fmt, ap);
 	va_end(ap);
@@ -213,7 +215,7 @@ static void judge_storing(struct desk_verdict *v, int r)
 		set_verdict(v, 503,
 			    RETRY_LATER_S, "nobody here keeps profiles: configure a storage, or an output that sends them on");
 	else if (r == -E2BIG)
-		set_verdict(v, 413,
+		set_verdict(v, 422,
 			    0, "with the labels and rules of this machine a series has more than 256 labels, or 64 KiB of them; what has fewer is stored");
 	else if (r == -EFBIG)
 		set_verdict(v, 413,
@@ -226,6 +228,7 @@ static void judge_storing(struct desk_verdict *v, int r)
 			    "it was not stored: %s; /api/v1/pipeline says more", strerror(-r));
 }
 
+/* Takes the batch: while its sender waits, the stores have it alone. */
 static void hand_on(struct desk *d, struct dcm_batch *batch, const struct dcm_request *q,
 		    struct desk_verdict *v)
 {
@@ -236,11 +239,13 @@ static void hand_on(struct desk *d, struct dcm_batch *batch, const struct dcm_re
 	if (d->options->answer == RECEIVE_WHEN_STORED) {
 		w = waiter_new();
 		if (!w) {
+			host->batch_unref(batch);
 			judge_emission(v, -ENOMEM);
 			return;
 		}
 	}
 	r = host->emit(host, batch, w ? stored : NULL, w);
+	host->batch_unref(batch);
 	if (r < 0) {
 		if (w)
 			waiter_free(w);
@@ -338,7 +343,8 @@ static void take(struct desk *d, struct dcm_decode *how, const uint8_t *data, si
 	find_node(batch, v);
 	if (batch->n_rows > 0)
 		hand_on(d, batch, q, v);
-	host->batch_unref(batch);
+	else
+		host->batch_unref(batch);
 }
 
 void desk__take(struct desk *d, struct dcm_decode *how, const uint8_t *data, size_t n,

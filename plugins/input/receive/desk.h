@@ -3,7 +3,8 @@
  * plugins/input/receive/desk.h - a received profile on its way to the stores, and what its sender is told
  *
  * What every protocol here shares: bytes are decoded, the batch goes on, and, unless the options say otherwise, the sender
- * waits until it is stored. A refusal leaves nothing behind: whole requests are stored, or none of them.
+ * waits until it is stored. A refusal leaves nothing behind: whole requests are stored, or none of
+ * them, but for 422 where this machine's rules lose some of it.
  */
 #ifndef DECIMA_RECEIVE_DESK_H
 #define DECIMA_RECEIVE_DESK_H

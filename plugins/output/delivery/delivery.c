@@ -54,6 +54,14 @@ enum {
 	GRPC_NONE = -1
 };
 
+/* With requests that the other side fails over; of all deliveries of an output, whose writer alone looks at it. */
+struct delivery_patience {
+	int64_t ns;
+	uint32_t n_given_up;	       /* requests, and none went well since */
+	uint64_t given_up;	       /* the last of them, as failures.of; 0: none */
+	int64_t given_up_ns, taken_ns; /* the last ones; 0: none */
+};
+
 struct delivery {
 	const struct dcm_host *host;
 	struct dcm_http_client *client;
@@ -62,9 +70,8 @@ struct delivery {
 		uint64_t of; /* hash of the request; 0: none failed there lately */
 		uint32_t n;
 		int64_t first_ns;
-	} failures;	     /* of the other side's, on one request, in a row */
-	int64_t patience_ns; /* with those, once there are enough */
-	uint32_t n_given_up; /* requests, and none went well since */
+	} failures; /* of the other side's, on one request, in a row */
+	struct delivery_patience own, *patience;
 	const struct delivery_request *request;
 
 	pthread_mutex_t lock; /* guards: */
@@ -86,7 +93,8 @@ struct delivery *delivery__new(const struct dcm_host *host, struct dcm_http_clie
 		return NULL;
 	d->host = host;
 	d->client = client;
-	d->patience_ns = FAILING_NS;
+	d->own.ns = FAILING_NS;
+	d->patience = &d->own;
 	pthread_mutex_init(&d->lock, NULL);
 	pthread_cond_init(&d->answered, NULL);
 	return d;
@@ -534,6 +542,7 @@ static bool may_be_of_the_request(const struct delivery *d)
 static bool fails_for_good(struct delivery *d, int64_t now_ns)
 {
 	const struct delivery_request *q = d->request;
+	const struct delivery_patience *p = d->patience;
 	uint64_t of = !may_be_of_the_request(d) ? 0
 		      : q->same_as		? q->same_as
 						: hash__bytes(q->data, q->n, 0) | 1;
@@ -543,22 +552,40 @@ static bool fails_for_good(struct delivery *d, int64_t now_ns)
 		d->failures.n = 0;
 		d->failures.first_ns = now_ns;
 	}
-	return of && ++d->failures.n >= FAILURES_MIN && now_ns - d->failures.first_ns >= d->patience_ns;
+	if (!of || (p->given_up && of == p->given_up))
+		return of;
+	if (++d->failures.n < FAILURES_MIN || now_ns - d->failures.first_ns < p->ns)
+		return false;
+	/* Where others went well in between it is this one; else only one of them all, each time. */
+	return p->taken_ns > d->failures.first_ns || !p->given_up_ns || now_ns - p->given_up_ns >= p->ns;
 }
 
 /*
  * When the next request goes well after one was given up, it was that one's fault, and the next of its kind has a quarter of
  * the time; when the next ones do not, it is the server's.
  */
-static void learn(struct delivery *d, bool is_given_up, bool is_taken)
+static void learn(struct delivery *d, bool is_given_up, bool is_taken, int64_t now_ns)
 {
-	if (is_given_up && ++d->n_given_up >= GIVEN_UP_MOST)
-		d->patience_ns = FAILING_NS;
+	struct delivery_patience *p = d->patience;
+
+	/* The writer sends one that was refused a few times more. */
+	if (is_given_up && p->given_up != d->failures.of) {
+		p->given_up = d->failures.of;
+		p->given_up_ns = now_ns;
+		if (++p->n_given_up >= GIVEN_UP_MOST)
+			p->ns = FAILING_NS;
+	}
 	if (!is_taken)
 		return;
-	if (d->n_given_up > 0)
-		d->patience_ns /= 4;
-	d->n_given_up = 0;
+	p->taken_ns = now_ns;
+	if (p->n_given_up > 0)
+		p->ns /= 4;
+	p->n_given_up = 0;
+}
+
+void delivery__share_patience(struct delivery *d, struct delivery *with)
+{
+	d->patience = with->patience;
 }
 
 static int start(struct delivery *d, int64_t timeout_ns, struct dcm_error *err)
@@ -623,7 +650,7 @@ int delivery__end(struct delivery *d, struct dcm_error *err)
 	now = d->host->mono_ns(d->host);
 	is_given_up = fails_for_good(d, now) && r == -EAGAIN;
 	r = is_given_up ? -EBADMSG : r;
-	learn(d, is_given_up, r == 0);
+	learn(d, is_given_up, r == 0, now);
 	pthread_mutex_unlock(&d->lock);
 	d->not_before_ns = r == -EAGAIN ? now + d->wait_ns : 0;
 	return r < 0 ? error__set(err, r, "%s", d->sentence) : 0;

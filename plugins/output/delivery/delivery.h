@@ -67,6 +67,8 @@ struct delivery_request {
 /* The client is borrowed. NULL: no memory. */
 struct delivery *delivery__new(const struct dcm_host *host, struct dcm_http_client *client);
 void delivery__free(struct delivery *d); /* NULL works */
+/* What either learns of the other side, both know; `with` outlives d. For deliveries of one thread. */
+void delivery__share_patience(struct delivery *d, struct delivery *with);
 
 /*
  * Sends it and waits for the answer until the deadline. 0: it was taken. -EAGAIN: it may go well later. -EBADMSG: the same

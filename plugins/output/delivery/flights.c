@@ -35,6 +35,7 @@ int flights__open(struct flights *fs, struct sender *s, struct dcm_error *err)
 		fs->v[i].delivery = delivery__new(s->host, s->client);
 		if (!fs->v[i].delivery)
 			return error__nomem(err);
+		delivery__share_patience(fs->v[i].delivery, fs->v[0].delivery);
 	}
 	return 0;
 }
@@ -49,7 +50,7 @@ static void unload(struct flight *f)
 
 void flights__close(struct flights *fs)
 {
-	for (uint32_t i = 0; i < FLIGHTS_MAX; i++)
+	for (uint32_t i = FLIGHTS_MAX; i-- > 0;)
 		delivery__free(fs->v[i].delivery);
 }
 
