@@ -174,6 +174,19 @@ static void test_proxies(void **state)
 	for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++)
 		if (check(&rules, cases[i].peer, cases[i].ask) != cases[i].want)
 			fail_msg("case %zu: %d", i, check(&rules, cases[i].peer, cases[i].ask));
+}
+
+static void test_proxies_of_ipv6(void **state)
+{
+	struct network from;
+	struct access_rules rules = { .tokens = tokens, .n_tokens = 2 };
+	struct access_peer proxy = { .is_tls = false };
+
+	(void)state;
+	assert_true(network__read("fd00::7", &from));
+	rules.proxies = (struct access_proxies){
+		.from = &from, .n_from = 1, .user_header = "X-Forwarded-User", .role = HTTP_ROLE_READ
+	};
 	assert_true(address__read("fd00::7", &proxy.address));
 	assert_int_equal(check(&rules, &proxy, (struct ask){ .host = "[::1]", .user = "alice" }),
 			 -HTTP_ROLE_READ);
@@ -449,6 +462,7 @@ int main(void)
 		cmocka_unit_test(test_tokens),
 		cmocka_unit_test(test_hashed_tokens),
 		cmocka_unit_test(test_proxies),
+		cmocka_unit_test(test_proxies_of_ipv6),
 		cmocka_unit_test(test_labels),
 		cmocka_unit_test(test_claims),
 		cmocka_unit_test(test_hosts),

@@ -2,7 +2,7 @@
 /*
  * tests/unit/test_flights.c - profiles that are on their way at once: each is taken once, whatever the other side says, in any order
  *
- * The other side is a thread that answers what it was asked in any order, with a yes, a no for good, or one for now.
+ * The other side is a thread that answers what it was asked in any order, with a yes, a no for good, or one that may become a yes.
  */
 #include "plugins/output/delivery/flights.h"
 

@@ -14,6 +14,7 @@ export const remedies: Record<string, string> = {
   shutdown: "Raise pipeline.drain_timeout, or see why the writer is slow.",
   no_memory: "Give the machine, or the service, more memory.",
   labels_too_large: "Make the labels shorter that the rules make.",
+  no_destination: "Configure a storage, or such an output.",
   regex_undecided: "Make the expression in relabel_configs or selector simpler.",
   series_folded: "Drop the label with too many values (the log names it), or raise max_series.",
   series_refused: "Drop the label with too many values (the log names it), or raise max_series.",
