@@ -133,7 +133,7 @@ expect receive.metrics 'decima_receive_requests_total{instance="receive"}' "$dir
 
 # ---- a reload takes the endpoints away and brings them back ----
 printf 'a 1\n' | push before_reload 200 '/api/v1/ingest?name=reloaded'
-sed 's/receive: { max_unpacked: 1MiB }/receive: { pyroscope: false }/' "$dir/receive.yaml" >"$dir/new" && mv "$dir/new" "$dir/receive.yaml"
+sed 's/receive: { max_unpacked[^}]*}/receive: { pyroscope: false }/' "$dir/receive.yaml" >"$dir/new" && mv "$dir/new" "$dir/receive.yaml"
 kill -HUP "$daemon"
 gone() { [ "$(curl -s -o /dev/null -w '%{http_code}' -d x "$base/ingest?name=a")" = 404 ]; }
 wait_for 20 gone
