@@ -263,7 +263,9 @@ static void test_several_at_once(void **state)
 
 	(void)state;
 	begin(&s, &fs, 1);
+	pthread_mutex_lock(&there.lock);
 	there.holds = true;
+	pthread_mutex_unlock(&there.lock);
 	assert_int_equal(deliver(&s, &fs, &b), 1);
 	assert_taken();
 	assert_int_equal(there.n_most, FLIGHTS_MAX);
