@@ -25,7 +25,7 @@ static int64_t in_ms(int64_t ms)
 }
 
 struct told {
-	_Atomic int n, n_errors;
+	_Atomic int n, n_errors, status; /* status: the last */
 	pthread_mutex_t mutex;
 	pthread_cond_t more;
 };
@@ -39,6 +39,7 @@ static void acked(void *ctx, int status)
 	struct told *t = ctx;
 
 	pthread_mutex_lock(&t->mutex);
+	t->status = status;
 	if (status < 0)
 		t->n_errors++;
 	t->n++;
@@ -272,8 +273,38 @@ static void without_any_destination_it_is_lost(void **state)
 	assert_int_equal(emit(p, 1, &told), 0);
 	assert_int_equal(pipeline__flush(p, in_ms(10000)), 0);
 	assert_int_equal(told.n, 1);
-	assert_int_equal(told.n_errors, 1);
+	assert_int_equal(told.status, -ENODEV);
 	end(p);
+}
+
+/* What rules lose is told, but nothing else is hidden by it: a store that fails says more. */
+static void what_rules_lose_is_told(void **state)
+{
+	struct pipeline *p = begin(NULL);
+	static char large[65536];
+	const struct dcm_label_text everywhere = { STR("env"), { large, sizeof(large) } };
+	struct relabel *first = NULL;
+	struct told told = TOLD_INIT;
+	struct ack *ack;
+
+	(void)state;
+	memset(large, 'x', sizeof(large));
+	assert_int_equal(
+		relabel__new(&(struct relabel_config){ .externals = &everywhere, .n_externals = 1 },
+			     &first, NULL),
+		0);
+	pipeline__set_relabel(p, first);
+	assert_int_equal(emit(p, 1, &told), 0);
+	assert_int_equal(pipeline__flush(p, in_ms(10000)), 0);
+	assert_int_equal(told.status, -E2BIG);
+	end(p);
+	for (int fails = 0; fails < 2; fails++) {
+		ack = ack__ref(ack__new(acked, &told));
+		ack__remark(ack, -E2BIG);
+		ack__unref(ack, 0);
+		ack__unref(ack, fails ? -EIO : 0);
+		assert_int_equal(told.status, fails ? -EIO : -E2BIG);
+	}
 }
 
 static bool wants_even(void *ctx, const struct dcm_batch *b, uint32_t profile)
@@ -877,6 +908,7 @@ int main(void)
 		cmocka_unit_test(storages_decide_when_it_is_done),
 		cmocka_unit_test(without_a_storage_it_is_done_when_routed),
 		cmocka_unit_test(without_any_destination_it_is_lost),
+		cmocka_unit_test(what_rules_lose_is_told),
 		cmocka_unit_test(routes_select_and_relabel),
 		cmocka_unit_test(what_no_rule_can_tell_is_counted),
 		cmocka_unit_test(what_rules_leave_out_is_counted),
