@@ -144,8 +144,17 @@ static void check_answer(const struct http_response *resp)
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
 	static const struct access_token tokens[] = { { .token = "secret", .role = HTTP_ROLE_ADMIN } };
+	static const struct access_group groups[] = { { STR("sre"), HTTP_ROLE_ADMIN } };
+	static const struct network everywhere = { .n_bits = 0 };
 	static const struct access_rules rules = { .tokens = tokens,
 						   .n_tokens = 1,
+						   .proxies = { .from = &everywhere,
+								.n_from = 1,
+								.user_header = "x-forwarded-user",
+								.groups_header = "remote-groups",
+								.role = HTTP_ROLE_READ,
+								.groups = groups,
+								.n_groups = 1 },
 						   .anonymous = HTTP_ROLE_WRITE };
 	static struct http_routes *routes;
 	struct dcm_str text = { (const char *)data, (uint32_t)size }, line;
