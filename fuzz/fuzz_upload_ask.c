@@ -73,7 +73,6 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 		verdict__expect(lies_in(body, q.build_id) && lies_in(body, q.hash) &&
 					lies_in(body, q.upload_id),
 				"a text lies elsewhere");
-		upload_ask__is_build_id(q.build_id);
 		write_down(&q, message, &written);
 		verdict__expect(upload_ask__read(buf__view(&written), message, &again) &&
 					are_equal(&q, &again),

@@ -23,11 +23,8 @@
 #include "core/base/str.h"
 
 enum { TYPE_DEBUGINFO, TYPE_EXECUTABLE };
-enum {
-	ID_UNKNOWN,
-	ID_GNU,
-	ID_HASH
-};		      /* kinds of build ids; HASH: what Parca's agent calls a file that has none */
+/* Kinds of build ids. HASH: what Parca's agent calls a file that has none. */
+enum { ID_UNKNOWN, ID_GNU, ID_HASH };
 enum { BY_GRPC = 1 }; /* UploadInstructions.UploadStrategy */
 
 /* ------------------------------------------------------------------------------------------------
@@ -57,7 +54,7 @@ static struct judgement judge_kind(const struct upload_ask *q)
 		return judged(NOT_WANTED,
 			      "Only files that go by a GNU build id or a hash are kept here, by "
 			      "that one; link with -Wl,--build-id.");
-	if (!upload_ask__is_build_id(q->build_id))
+	if (!elf__is_build_id(q->build_id))
 		return judged(MALFORMED, "build_id: it should be 2 to 64 bytes in lower-case hex");
 	return judged(WANTED, "");
 }

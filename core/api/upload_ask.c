@@ -4,11 +4,8 @@
  */
 #include "core/api/upload_ask.h"
 
-#include <string.h>
-
 #include "core/base/protobuf.h"
 #include "core/base/str.h"
-#include "core/symbolize/elf.h"
 
 enum field { NO_FIELD, BUILD_ID, HASH, UPLOAD_ID, BYTES, FORCE, TYPE, ID_TYPE };
 
@@ -59,14 +56,4 @@ bool upload_ask__read(struct dcm_str body, enum upload_message message, struct u
 			take_number(what, f.value, ret);
 	}
 	return !r.fault;
-}
-
-bool upload_ask__is_build_id(struct dcm_str id)
-{
-	if (id.n < 4 || id.n % 2 != 0 || id.n >= ELF_BUILD_ID_TEXT)
-		return false;
-	for (uint32_t i = 0; i < id.n; i++)
-		if (!memchr("0123456789abcdef", id.p[i], 16))
-			return false;
-	return true;
 }

@@ -24,7 +24,4 @@ struct upload_ask {
 /* False: it is no such message. */
 bool upload_ask__read(struct dcm_str body, enum upload_message message, struct upload_ask *ret);
 
-/* Is it one of a file's note, as the symbol store goes by? */
-bool upload_ask__is_build_id(struct dcm_str id);
-
 #endif

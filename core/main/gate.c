@@ -6,12 +6,12 @@
 
 #include <errno.h>
 #include <stdlib.h>
-#include <string.h>
 
 #include "core/base/arena.h"
 #include "core/base/error.h"
 #include "core/base/mem.h"
 #include "core/base/str.h"
+#include "core/net/sockets.h"
 
 /* Want of memory shows in the end. */
 struct gate {
@@ -146,8 +146,7 @@ static enum http_role role_of_strangers(const struct server_settings *s)
 	bool local = true;
 
 	for (uint32_t i = 0; i < s->listen.n; i++)
-		local = local && (strncmp(listen[i], "unix:", 5) == 0 ||
-				  access__is_loopback(str__of(listen[i])));
+		local = local && sockets__is_local(listen[i]);
 	return access__anonymous(
 		local, s->tokens.n > 0 || s->proxy.from.n > 0 || *s->tls.client_ca_file, s->insecure);
 }

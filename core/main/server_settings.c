@@ -416,11 +416,6 @@ static int check_tls(const struct tls_settings *t, struct dcm_error *err)
 	return 0;
 }
 
-static bool is_unix(const char *address)
-{
-	return strncmp(address, "unix:", 5) == 0;
-}
-
 /* Nobody who comes over the network may do anything before he has shown who he is, in one way or another. */
 static bool asks_who(const struct server_settings *s)
 {
@@ -441,7 +436,7 @@ static int check_listen(const struct server_settings *s, struct dcm_error *err)
 		r = sockets__check(listen[i], err);
 		if (r < 0)
 			return r;
-		if (is_unix(listen[i]) || access__is_loopback(str__of(listen[i])))
+		if (sockets__is_local(listen[i]))
 			continue;
 		if (!asks_who(s) && !s->insecure)
 			return error__set(

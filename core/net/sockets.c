@@ -18,6 +18,7 @@
 #include "core/base/error.h"
 #include "core/base/fd.h"
 #include "core/base/str.h"
+#include "core/net/access.h"
 #include "core/base/units.h"
 #include "core/base/url.h"
 
@@ -26,6 +27,11 @@ enum { BACKLOG = 256 };
 static bool is_unix(const char *address)
 {
 	return strncmp(address, "unix:", 5) == 0;
+}
+
+bool sockets__is_local(const char *address)
+{
+	return is_unix(address) || access__is_loopback(str__of(address));
 }
 
 /*

@@ -22,6 +22,9 @@ struct sockets {
 	uint32_t n;
 };
 
+/* Does no other machine reach it: a unix socket, or an address of loopback? */
+bool sockets__is_local(const char *address);
+
 /*
  * Whether an address can be one, by its text alone: HOST:PORT, [IPV6]:PORT, :PORT, unix:/PATH. No
  * name is looked up. 0 or -EINVAL, with what is wrong. Any thread.

@@ -102,6 +102,16 @@ int elf_file__build_id(const struct elf_file *f, char ret_hex[static ELF_BUILD_I
 	return -ENODATA;
 }
 
+bool elf__is_build_id(struct dcm_str text)
+{
+	if (text.n < 4 || text.n % 2 != 0 || text.n >= ELF_BUILD_ID_TEXT)
+		return false;
+	for (uint32_t i = 0; i < text.n; i++)
+		if (!memchr("0123456789abcdef", text.p[i], 16))
+			return false;
+	return true;
+}
+
 int elf__build_id(int fd, char ret_hex[static ELF_BUILD_ID_TEXT])
 {
 	struct elf_file f;

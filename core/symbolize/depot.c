@@ -26,6 +26,7 @@
 #include "core/base/hash.h"
 #include "core/base/le.h"
 #include "core/base/mem.h"
+#include "core/base/str.h"
 #include "core/base/vec.h"
 #include "core/symbolize/elf.h"
 
@@ -54,18 +55,11 @@ struct depot {
 
 /* --- names --- */
 
-static bool is_build_id(const char *id)
-{
-	size_t n = strnlen(id, ELF_BUILD_ID_TEXT);
-
-	return n >= 4 && n < ELF_BUILD_ID_TEXT && n % 2 == 0 && strspn(id, "0123456789abcdef") == n;
-}
-
 /* DIR/.build-id/ab/cdef.KIND. False: no build id, or too long. */
 static bool path_of(const struct depot *d, const char *id, enum depot_kind kind, char ret[static PATH_MAX])
 {
-	return is_build_id(id) && snprintf(ret, PATH_MAX, "%s/.build-id/%.2s/%s.%s", d->dir, id,
-					   id + 2, suffixes[kind]) < PATH_MAX;
+	return elf__is_build_id(str__of(id)) && snprintf(ret, PATH_MAX, "%s/.build-id/%.2s/%s.%s",
+							 d->dir, id, id + 2, suffixes[kind]) < PATH_MAX;
 }
 
 /* The log of what was resolved; a stand-in has one, too: DIR/.build-id/ab/~cd.names. */
@@ -74,8 +68,9 @@ static bool log_path_of(const struct depot *d, const char *id, char ret[static P
 	bool is_stand_in = id[0] == '~';
 
 	id += is_stand_in;
-	return is_build_id(id) && snprintf(ret, PATH_MAX, "%s/.build-id/%.2s/%s%s%s", d->dir, id,
-					   is_stand_in ? "~" : "", id + 2, log_suffix) < PATH_MAX;
+	return elf__is_build_id(str__of(id)) &&
+	       snprintf(ret, PATH_MAX, "%s/.build-id/%.2s/%s%s%s", d->dir, id,
+			is_stand_in ? "~" : "", id + 2, log_suffix) < PATH_MAX;
 }
 
 bool depot__is_log(const char *name)
@@ -290,7 +285,7 @@ bool depot__wants(struct depot *d, const char *build_id, enum depot_kind kind, u
 {
 	int has;
 
-	if (!depot__writes(d) || !is_build_id(build_id))
+	if (!depot__writes(d) || !elf__is_build_id(str__of(build_id)))
 		return false;
 	has = depot__tells(d, build_id, kind);
 	return has < 0 || (((unsigned)has & ~tells) == 0 && (unsigned)has != tells);

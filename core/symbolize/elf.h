@@ -34,6 +34,9 @@ enum {
  */
 int elf__build_id(int fd, char ret_hex[static ELF_BUILD_ID_TEXT]);
 
+/* Can a file be kept by it: 2 to ELF_BUILD_ID_MAX bytes in lower-case hex? */
+bool elf__is_build_id(struct dcm_str text);
+
 struct elf_limits {
 	uint64_t max_bytes;   /* of memory while reading: -EFBIG beyond it; 0: 256 MiB */
 	uint64_t max_symbols; /* looked at, of all tables together; 0: 16 Mi */

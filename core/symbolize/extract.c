@@ -363,16 +363,6 @@ static int explain(int rc, struct dcm_error *err)
 	return rc ? error__sys(err, rc, "the reduced file cannot be written: %s", elf_errmsg(-1)) : 0;
 }
 
-static bool is_build_id(const char *id)
-{
-	size_t n = strlen(id);
-
-	for (size_t i = 0; i < n; i++)
-		if (str__hex_digit(id[i]) < 0)
-			return false;
-	return n > 0 && n % 2 == 0 && n < ELF_BUILD_ID_TEXT;
-}
-
 int extract__file(int in_fd, int out_fd, enum extract_level level, struct extract_report *ret,
 		  struct dcm_error *err)
 {
@@ -386,8 +376,8 @@ int extract__file_as(int in_fd, int out_fd, enum extract_level level, const char
 	struct stat in, out;
 	int rc;
 
-	if (build_id && !is_build_id(build_id))
-		return error__set(err, -EINVAL, "the build id is no hex of 1 to %d bytes",
+	if (build_id && !elf__is_build_id(str__of(build_id)))
+		return error__set(err, -EINVAL, "the build id is no lower-case hex of 2 to %d bytes",
 				  ELF_BUILD_ID_MAX);
 	rc = debuginfo__facts(in_fd, &x.facts);
 

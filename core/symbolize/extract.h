@@ -36,7 +36,7 @@ int extract__file(int in_fd, int out_fd, enum extract_level level, struct extrac
 
 /*
  * The same, and a file without a build id has this one, in hex, from then on, in a note as the linker would have made it; NULL: none.
- * -EINVAL: it is no hex, or longer than one may be.
+ * -EINVAL: it is none (elf__is_build_id()).
  */
 int extract__file_as(int in_fd, int out_fd, enum extract_level level, const char *build_id,
 		     struct extract_report *ret, struct dcm_error *err);

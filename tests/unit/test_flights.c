@@ -153,7 +153,6 @@ static const struct dcm_host host = { .size = sizeof(host),
 /* ---- an output ---- */
 
 static unsigned part_of[N];
-static bool goes_on[N];
 
 static int make(void *ctx, struct flight *f, const struct dcm_batch *batch, struct dcm_error *err)
 {
@@ -162,9 +161,8 @@ static int make(void *ctx, struct flight *f, const struct dcm_batch *batch, stru
 	if (there.not_encoded[f->profile])
 		return error__set(err, -EILSEQ, "it cannot be said");
 	/* From its first part on, unless it is known to have come further. */
-	if (!goes_on[f->profile] && !f->is_again)
+	if (!f->is_again)
 		part_of[f->profile] = 0;
-	goes_on[f->profile] = false;
 	buf__byte(&f->message, (uint8_t)f->profile);
 	buf__byte(&f->message, (uint8_t)part_of[f->profile]);
 	f->request.url = "http://there";
@@ -177,8 +175,7 @@ static bool took(void *ctx, struct flight *f, const struct dcm_batch *batch)
 {
 	(void)ctx;
 	(void)batch;
-	goes_on[f->profile] = ++part_of[f->profile] < there.parts[f->profile];
-	return goes_on[f->profile];
+	return ++part_of[f->profile] < there.parts[f->profile];
 }
 
 static const struct flights_ops ops = { make, took };

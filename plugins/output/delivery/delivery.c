@@ -78,7 +78,8 @@ struct delivery {
 	pthread_cond_t answered;
 	bool is_answered;
 	int fault, status, grpc_status;
-	bool is_strange; /* a 2xx, and not such a server's */
+	bool is_yes;	 /* over HTTP, by its status */
+	bool is_strange; /* ... and it is not such a server's */
 	int verdict;	 /* of request->judge */
 	bool has_retry;	 /* a RetryInfo came */
 	int64_t wait_ns;
@@ -416,7 +417,8 @@ static void done(void *ctx, const struct dcm_http_reply *reply)
 	d->grpc_status = d->request->grpc ? grpc_status(reply) : GRPC_NONE;
 	d->has_retry = details.has_retry;
 	d->wait_ns = wait_asked_for(d, reply, details.retry_ns);
-	d->is_strange = !d->request->grpc && is_yes(reply) && !looks_right(d->request, reply);
+	d->is_yes = !d->request->grpc && is_yes(reply);
+	d->is_strange = d->is_yes && !looks_right(d->request, reply);
 	if (d->request->judge && !reply->fault && !d->is_strange)
 		let_judge(d, reply);
 	else
@@ -501,7 +503,7 @@ static int judge(const struct delivery *d)
 		return otlp ? judge_otlp_grpc(d) : judge_grpc(d);
 	if (d->is_strange)
 		return -EAGAIN;
-	if (!d->request->grpc && d->status >= 200 && d->status < 300 && (!d->fault || d->fault == -EFBIG))
+	if (d->is_yes)
 		return 0;
 	if (d->fault)
 		return is_cut_short(d) ? -EBADMSG : -EAGAIN;

@@ -91,6 +91,7 @@ static int land(struct departure *d, struct flight *f)
 		f->rc = delivery__end(f->delivery, &f->err);
 		unload(f);
 		has_more = f->rc == 0 && d->ops->took && d->ops->took(d->ctx, f, d->batch);
+		f->is_again = has_more;
 		if (has_more)
 			make_and_begin(d, f);
 		has_more = has_more && f->is_up;

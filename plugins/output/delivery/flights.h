@@ -21,7 +21,7 @@ enum { FLIGHTS_MAX = 8 };
 struct flight {
 	uint32_t profile;
 	uint32_t place; /* among the flights */
-	bool is_again; /* its profile was tried before, here, and may have gone a part of the way */
+	bool is_again; /* its profile was tried before, here, or a part of it was just taken: it goes on */
 	struct delivery_request request;
 	/* What the request points to, freed with it: */
 	struct buf url, message;

@@ -114,7 +114,6 @@ struct pyroscope {
 	struct flights flights;
 	/* Of the profile at each place: how far it has come, also when the batch comes again, and will have with the part on its way. */
 	struct push_progress progress[FLIGHTS_MAX], next[FLIGHTS_MAX];
-	bool goes_on[FLIGHTS_MAX]; /* a part was taken, and the next is made */
 };
 
 static void pyroscope_stop(void *instance)
@@ -210,9 +209,8 @@ static int make(void *ctx, struct flight *f, const struct dcm_batch *batch, stru
 
 	if (p->config->protocol != PROTOCOL_PUSH)
 		return make_whole(p, f, batch, err);
-	if (!p->goes_on[f->place] && !f->is_again)
+	if (!f->is_again)
 		p->progress[f->place] = (struct push_progress){ 0 };
-	p->goes_on[f->place] = false;
 	return make_part(p, f, batch, err);
 }
 
@@ -223,8 +221,7 @@ static bool took(void *ctx, struct flight *f, const struct dcm_batch *batch)
 	if (p->config->protocol != PROTOCOL_PUSH)
 		return false;
 	p->progress[f->place] = p->next[f->place];
-	p->goes_on[f->place] = p->progress[f->place].rows < batch->profiles[f->profile].n_rows;
-	return p->goes_on[f->place];
+	return p->progress[f->place].rows < batch->profiles[f->profile].n_rows;
 }
 
 static int pyroscope_write(void *instance, struct dcm_batch *batch, int64_t deadline_mono_ns,
