@@ -4,8 +4,9 @@
  *
  * A field's wire type, and what it may hold, differ between versions where its meaning does. Some say for sure: where tables
  * stand, what time and a profile's id look like. What 1.9 and 1.10 have changed are the fields of a sample, and one with few of
- * them may be of either: so many are looked at, and each that is of one only has a voice. Without a majority it is what its sender's
- * requests were before, where that is known, and else the current one.
+ * them may be of either: so many are looked at, and each that is of one only has a voice. Their wire types alone do not tell,
+ * as async-profiler writes a list of one as a number; whether they are indices of the tables does. Without a majority it is what
+ * its sender's requests were before, where that is known, and else the current one.
  *
  *	           1.4, 1.5          1.7               1.8               1.9               from 1.10
  *	Profile 3  mappings          location_indices  time, fixed64     time, fixed64     time, fixed64
@@ -26,7 +27,7 @@
 #include "core/base/protobuf.h"
 #include "core/codec/varints.h"
 
-enum { LOOKED_AT = 4096 /* samples */ };
+enum { LOOKED_AT = 4096 /* samples */, LISTS_N = 5 /* by the number of the field */ };
 
 /* clang-format off */
 #define DICTIONARY                                                                                 \
@@ -95,7 +96,7 @@ static const struct otlp_layout layout_1_5 = {
 /* What was seen. */
 struct look {
 	bool has_dictionary, has_tables, has_ranges, has_text_keys, has_number_keys;
-	uint64_t n_attributes;
+	uint64_t n_attributes, n_links;
 	uint32_t n_samples;
 	uint32_t is_1_8, is_later;	  /* voices of profiles */
 	uint32_t is_before_1_10, is_1_10; /* of samples */
@@ -113,6 +114,7 @@ static void look_at_dictionary(struct look *l, const struct pb_field *dictionary
 
 	l->has_dictionary = true;
 	while (pb__next(&r, &f)) {
+		l->n_links += is_message(&f, 4);
 		if (!is_message(&f, 6))
 			continue;
 		struct pb_reader attribute = pb__reader(f.p, f.n);
@@ -124,51 +126,86 @@ static void look_at_dictionary(struct look *l, const struct pb_field *dictionary
 	}
 }
 
-/* Can these be indices of different attributes, one for each? Else they are values. */
-static bool may_be_attributes(const struct look *l, const struct pb_field *list)
-{
-	uint64_t before = 0, v;
+/* A field of a sample, of whatever meaning: numbers, packed or one by one. */
+struct numbers {
+	uint64_t n, last;
+	bool is_packed, is_broken;
+	bool may_be_attributes; /* each an index of the table */
+	bool may_be_of_1_10; /* none of them the zero value, which its tables begin with, or the one before */
+};
 
-	for (const uint8_t *p = list->p, *end = p + list->n; p < end; before = v) {
-		p = pb__varint(p, end, &v);
-		if (!p || v >= l->n_attributes || v == before)
-			return false;
-	}
-	return true;
+static void take_number(const struct look *l, struct numbers *s, uint64_t v)
+{
+	s->may_be_attributes &= v < l->n_attributes;
+	s->may_be_of_1_10 &= v != 0 && (s->n == 0 || v != s->last);
+	s->last = v;
+	s->n++;
 }
 
-/* One with the field 2 alone, or with timestamps beside it: values, of which there is one for each of those, or attributes. */
-static void look_at_list(struct look *l, const struct pb_field *list, const struct pb_field *timestamps)
+static void take_numbers(const struct look *l, struct numbers *s, const struct pb_field *f)
 {
-	if (!timestamps->number || !may_be_attributes(l, list))
-		l->is_before_1_10++;
-	else if (timestamps->type == PB_BYTES && varints__count(list->p, list->n) != timestamps->n / 8)
-		l->is_1_10++;
+	const uint8_t *p = f->p, *end = p + f->n;
+	uint64_t v;
+
+	if (f->type == PB_VARINT) {
+		take_number(l, s, f->value);
+		return;
+	}
+	s->is_packed = f->type == PB_BYTES;
+	s->is_broken |= !s->is_packed;
+	while (s->is_packed && p < end && (p = pb__varint(p, end, &v)))
+		take_number(l, s, v);
+	s->is_broken |= !p;
+}
+
+/* One is never packed, and an index of the table of links; some tables miss the zero value that each should begin with. */
+static bool may_be_link(const struct look *l, const struct numbers *s)
+{
+	return s->n == 0 || (s->n == 1 && !s->is_packed && (s->last == 0 || s->last < l->n_links));
+}
+
+/* Is there but one way to read it? The timestamps are as many as the values, where there are both. */
+static int voice_of(const struct look *l, const struct numbers *list, uint64_t n_timestamps)
+{
+	const struct numbers *two = &list[2], *three = &list[3], *four = &list[4];
+	bool until_1_9 = (two->n || n_timestamps) && three->may_be_attributes && may_be_link(l, four);
+	bool from_1_10 = (four->n || n_timestamps) && two->may_be_attributes &&
+			 two->may_be_of_1_10 && may_be_link(l, three);
+
+	if (until_1_9 != from_1_10 || !until_1_9)
+		return from_1_10 - until_1_9;
+	/* Who packs his lists has written a link. */
+	bool packs = two->n == 0 || two->is_packed;
+	bool three_is_link = packs && three->n && !three->is_packed;
+	bool four_is_link = packs && four->n && !four->is_packed;
+	if (three_is_link != four_is_link)
+		return three_is_link - four_is_link;
+	if (!n_timestamps)
+		return 0;
+	return (two->n && two->n != n_timestamps) - (four->n && four->n != n_timestamps);
 }
 
 static void look_at_sample(struct look *l, const struct pb_field *sample)
 {
 	struct pb_reader r = pb__reader(sample->p, sample->n);
-	struct pb_field f, list = { 0 }, timestamps = { 0 };
-	bool is_old = false, is_new = false;
+	struct pb_field f;
+	struct numbers list[LISTS_N];
+	uint64_t n_timestamps = 0;
+	int voice;
 
+	for (size_t i = 0; i < LISTS_N; i++)
+		list[i] = (struct numbers){ .may_be_attributes = true, .may_be_of_1_10 = true };
 	while (pb__next(&r, &f)) {
-		if (f.number == 2 && f.type == PB_BYTES) {
-			list = f;
-		} else if (f.number == 5) {
-			timestamps = f;
-		} else if (f.number == 3 || f.number == 4) {
-			bool is_list = f.type == PB_BYTES;
-			is_new |= is_list == (f.number == 4);
-			is_old |= is_list != (f.number == 4);
-		}
+		if (f.number == 5)
+			n_timestamps += f.type == PB_BYTES ? f.n / sizeof(uint64_t) : 1;
+		else if (f.number >= 2 && f.number < LISTS_N)
+			take_numbers(l, &list[f.number], &f);
 	}
-	/* A link without anything to count is none: it is a value that was not packed. */
-	is_new |= is_old && !list.number && !timestamps.number;
-	l->is_1_10 += is_new;
-	l->is_before_1_10 += is_old && !is_new;
-	if (!is_old && !is_new && list.n)
-		look_at_list(l, &list, &timestamps);
+	if (list[2].is_broken || list[3].is_broken || list[4].is_broken)
+		return;
+	voice = voice_of(l, list, n_timestamps);
+	l->is_1_10 += voice > 0;
+	l->is_before_1_10 += voice < 0;
 }
 
 /* Has ValueType what 1.8 was the last to have, aggregation_temporality? */

@@ -178,5 +178,5 @@ far_again() { far_start "$port" || not_ok "$1" "$(last_words "$dir/far.log")"; }
 
 ask() { "$decima" "$@" --url "unix:$dir/sock"; }
 # what stands at the ends of lines, as of folded stacks, added up
-sum_of_lines() { awk '{ n += $NF } END { printf "%d\n", n }'; }
+sum_of_lines() { awk '{ n += $NF } END { printf "%.0f\n", n }'; }
 get() { curl -s --unix-socket "$dir/sock" "http://localhost$1"; }

@@ -424,6 +424,11 @@ static void test_samples(void **state)
 		  "1.9", 2, 1, 1 },
 		/* unpacked attributes and link of 1.10, beside packed values */
 		{ REQUEST(TYPE "2:{1:1 2:1 2:2 3:0 4:[6]}", TABLES " " ATTRS), NULL, 6, 1, 1 },
+		/* async-profiler's, lists of one that are not packed: attribute and value of 1.9, and of 1.10 */
+		{ REQUEST(TYPE "2:{1:1 3:1 2:28}", TABLES " " ATTRS), "1.9", 28, 1, 1 },
+		{ REQUEST(TYPE "2:{1:1 3:1 2:1}", TABLES " " ATTRS), "1.9", 1, 1, 1 },
+		{ REQUEST(TYPE "2:{1:1 2:28}", TABLES " " ATTRS), "1.9", 28, 1, 1 },
+		{ REQUEST(TYPE "2:{1:1 2:1 4:15}", TABLES " " ATTRS), NULL, 15, 1, 1 },
 		/* 5 s across a multiple of 10 s are one profile; 15 s are two */
 		{ REQUEST("1:{1:1} 3:#1790000007000000000 4:5000000000 2:{1:1 "
 			  "5:#1790000008000000000 5:#1790000011000000000}",
@@ -458,7 +463,9 @@ static void test_samples(void **state)
 static void test_what_does_not_tell(void **state)
 {
 	(void)state;
-#define NOT_TELLING "2:{1:1 2:[1 2] 5:#1790000001000000000 5:#1790000002000000000}"
+#define TWO_TIMES   "5:#1790000001000000000 5:#1790000002000000000"
+#define NOT_TELLING "2:{1:1 2:[1 2] " TWO_TIMES "}"
+#define LINKS_6	    " 4:{} 4:{} 4:{} 4:{} 4:{} 4:{}"
 	static const struct {
 		const char *text, *likely, *version;
 		bool told;
@@ -478,6 +485,21 @@ static void test_what_does_not_tell(void **state)
 			  TABLES " " ATTRS),
 		  "1.10", "1.9", true, 18 },
 		{ REQUEST(TYPE "2:{1:1 2:[1 2] 4:[7]}", TABLES " " ATTRS), "1.9", "1.10", true, 7 },
+		/* Beside a list that is packed a number is a link. */
+		{ REQUEST(TYPE "2:{1:1 2:[1 2] 3:1 " TWO_TIMES "}", TABLES " " ATTRS " 4:{} 4:{}"),
+		  "1.9", "1.10", true, 2 },
+		{ REQUEST(TYPE "2:{1:1 2:[1 2] 4:1 " TWO_TIMES "}", TABLES " " ATTRS " 4:{} 4:{}"),
+		  "1.10", "1.9", true, 3 },
+		/* Else it is none that the table does not have, and no attribute. */
+		{ REQUEST(TYPE "2:{1:1 2:1 3:1 4:1}", TABLES " " ATTRS " 4:{} 4:{}"), NULL, "1.10",
+		  false, 1 },
+		{ REQUEST(TYPE "2:{1:1 2:1 4:9}", TABLES " " ATTRS " 4:{} 4:{}"), "1.9", "1.10", true, 9 },
+		{ REQUEST(TYPE "2:{1:1 2:1 3:5 4:1}", TABLES " " ATTRS LINKS_6), "1.9", "1.10", true, 1 },
+		/* There are as many values as timestamps. */
+		{ REQUEST(TYPE "2:{1:1 2:[1 2] 5:#1790000001000000000}", TABLES " " ATTRS), "1.9",
+		  "1.10", true, 1 },
+		{ REQUEST(TYPE "2:{1:1 2:1 2:2 4:1 " TWO_TIMES "}", TABLES " " ATTRS " 4:{} 4:{}"),
+		  "1.10", "1.9", true, 3 },
 	};
 
 	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
