@@ -24,7 +24,8 @@
 #include "core/base/str.h"
 #include "core/base/units.h"
 
-#define SECOND INT64_C(1000000000)
+#define SECOND	   INT64_C(1000000000)
+#define POOL_BYTES 65536 /* what a connection has for heads and bodies on their way */
 
 struct http1 {
 	struct requests *requests;
@@ -116,18 +117,17 @@ static bool has_controls(const char *value)
 }
 
 /*
- * Of a header that goes on in the next line (obs-fold, RFC 9112 section 5.2) libmicrohttpd 0.9.75 appends that to the name:
- * "Content-Length:", " 4" is a header "Content-Length4". A body whose length is said like that would be
- * read as the next request.
+ * Of a header that goes on in the next line (obs-fold, RFC 9112 section 5.2) libmicrohttpd 0.9.75 appends that to the name,
+ * elsewhere: "Content-Length:", " 4" is a header "Content-Length4", whose body would be the next request, and
+ * "X-User-: root", " Name" one that the proxy before us did not see. Else a value is where its name ends,
+ * behind the colon and blanks.
  */
-static bool is_folded_length(const char *name)
+static bool is_folded(const char *name, const char *value)
 {
-	static const char *const names[] = { "content-length", "transfer-encoding" };
+	const char *end = name + strlen(name) + 1;
+	const uintptr_t gap = (uintptr_t)value - (uintptr_t)end; /* huge where the value is before it */
 
-	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++)
-		if (strncasecmp(name, names[i], strlen(names[i])) == 0 && name[strlen(names[i])])
-			return true;
-	return false;
+	return gap >= POOL_BYTES || strspn(end, " \t") < gap;
 }
 
 static const char *fault_of_header(const char *name, const char *value)
@@ -136,8 +136,8 @@ static const char *fault_of_header(const char *name, const char *value)
 		return "a space before a header's colon";
 	if (!is_token(name))
 		return "a header's name that is no token";
-	if (is_folded_length(name))
-		return "a length that goes on in another line";
+	if (value && is_folded(name, value))
+		return "a header that goes on in another line";
 	return has_controls(value) ? "a control character in a header" : NULL;
 }
 
@@ -410,8 +410,8 @@ int http1__new(struct requests *requests, struct http1 **ret, struct dcm_error *
 			MHD_ALLOW_SUSPEND_RESUME | MHD_USE_ERROR_LOG,
 		0, NULL, NULL, on_request, h, MHD_OPTION_EXTERNAL_LOGGER, log_from_mhd, h,
 		MHD_OPTION_CONNECTION_LIMIT, 2 * (unsigned)h->o->max_connections + 1024,
-		MHD_OPTION_CONNECTION_MEMORY_LIMIT, (size_t)65536, MHD_OPTION_STRICT_FOR_CLIENT, 0,
-		MHD_OPTION_NOTIFY_CONNECTION, on_connection, h, MHD_OPTION_NOTIFY_COMPLETED,
+		MHD_OPTION_CONNECTION_MEMORY_LIMIT, (size_t)POOL_BYTES, MHD_OPTION_STRICT_FOR_CLIENT,
+		0, MHD_OPTION_NOTIFY_CONNECTION, on_connection, h, MHD_OPTION_NOTIFY_COMPLETED,
 		on_done, h, MHD_OPTION_URI_LOG_CALLBACK, on_request_line, h,
 		MHD_OPTION_UNESCAPE_CALLBACK, keep_escapes, NULL, MHD_OPTION_END);
 	if (!h->mhd) {

@@ -11,7 +11,7 @@
  *
  * What libmicrohttpd 0.9.75 lets through is refused before a handler sees it: Content-Length beside
  * Transfer-Encoding, two Content-Lengths, a transfer coding other than chunked, a space before a
- * header's colon, a length that goes on in another line, a name that is no token, a control character in a
+ * header's colon, a header that goes on in another line, a name that is no token, a control character in a
  * value, no Host or two of them. Not seen from here: what stands behind a NUL in a value, and LF for CRLF. What it refuses by itself (docs/API.md) is counted.
  */
 #ifndef DECIMA_NET_HTTP1_H

@@ -111,9 +111,13 @@ inputs: { receive: { max_body: 64MiB } }
 storage: { memory: {} }
 outputs:
   pyroscope:
-    url: "http://$(sed -n 's/^at //p' "$dir/served")"
-    http_headers: { X-Scope-OrgID: { values: [ team-a ] } }
-    basic_auth: { username: "1234", password: glc_secret }
+    - url: "http://$(sed -n 's/^at //p' "$dir/served")"
+      http_headers: { X-Scope-OrgID: { values: [ team-a ] } }
+      basic_auth: { username: "1234", password: glc_secret }
+    - name: whole
+      url: "http://$(sed -n 's/^at //p' "$dir/served")"
+      protocol: ingest
+      selector: '{service_name="shop"}'
 YAML
 daemon_begin pyroscope.service.starts -c "$dir/near.yaml"
 # reads NAME LINE
@@ -125,6 +129,8 @@ reads() {
 printf 'main;work 30\nmain;idle 12\n' | push 'name=demo&label=service_name=shop&label=env=a%20b%26c%7D%22'
 reads labels 'demo:samples:count{__delta__=false,env=a b&c}",instance=test,node=test,service_name=shop} sum=42 samples=2'
 reads tenant 'tenant: team-a'
+# gigapipe's /ingest goes by the type of the body, and not by the address.
+reads ingest 'ingest shop{env=a b&c_",instance=test,node=test} pprof of 2 samples'
 # As Grafana's cloud has it: the user is the number of the instance, the password a token.
 reads basic_auth "as Basic $(printf 1234:glc_secret | base64)"
 printf 'main;work 3\n' | push 'name=demo&label=env=x'

@@ -467,6 +467,7 @@ static int send_for(const char *const *types, const char *header, struct dcm_err
 static void test_pages(void **state)
 {
 	static const char *const proto[] = { "application/proto", NULL };
+	static const char *const json[] = { "application/x-protobuf", "application/json", NULL };
 	static const struct {
 		const char *type, *body;
 		const char *const *types;
@@ -479,6 +480,13 @@ static void test_pages(void **state)
 		{ "text/plain", "ok", NULL, NULL, 0, 0 },
 		{ "text/plain", "ok", proto, NULL, 0, -EAGAIN },
 		{ "", "ok", proto, NULL, 0, -EAGAIN },
+		{ "", "{}", proto, NULL, 0, -EAGAIN },
+		/* An object is one without saying so, and in a page it is none. */
+		{ "text/plain; charset=utf-8", "{}", json, NULL, 0, 0 },
+		{ "", "  {\"partialSuccess\":{}}", json, NULL, 0, 0 },
+		{ "text/plain", "ok", json, NULL, 0, -EAGAIN },
+		{ "text/plain", " \n", json, NULL, 0, -EAGAIN },
+		{ "text/html", "{}", json, NULL, 0, -EAGAIN },
 		{ "", "", proto, NULL, 0, 0 },
 		{ "application/proto", "ok", proto, NULL, 0, 0 },
 		{ "application/proto; v=1", "ok", proto, NULL, 0, 0 },

@@ -291,6 +291,15 @@ static bool is_page(struct dcm_str type)
 	return is_type(type, "text/html") || is_type(type, "application/xhtml+xml");
 }
 
+/* gigapipe says {} to OTLP without a type, which Go makes text/plain. */
+static bool is_object(const struct dcm_http_reply *reply)
+{
+	const struct dcm_str body = str__trim(
+		(struct dcm_str){ (const char *)reply->data, (uint32_t)reply->n });
+
+	return body.n && body.p[0] == '{';
+}
+
 /* Is a 2xx what such a server says? */
 static bool looks_right(const struct delivery_request *q, const struct dcm_http_reply *reply)
 {
@@ -301,7 +310,7 @@ static bool looks_right(const struct delivery_request *q, const struct dcm_http_
 	if (!q->answer_types || (reply->n == 0 && !reply->fault))
 		return true;
 	for (const char *const *t = q->answer_types; *t; t++)
-		if (is_type(type, *t))
+		if (is_type(type, *t) || (is_type(STR("application/json"), *t) && is_object(reply)))
 			return true;
 	return false;
 }

@@ -182,11 +182,12 @@ static int make_part(struct pyroscope *p, struct flight *f, const struct dcm_bat
 	return r;
 }
 
+/* Pyroscope goes by the address's format=pprof; gigapipe takes this type alone, and forms. */
 static int make_whole(struct pyroscope *p, struct flight *f, const struct dcm_batch *batch,
 		      struct dcm_error *err)
 {
 	static const struct dcm_http_header headers[] = {
-		{ { "content-type", 12 }, { "application/octet-stream", 24 } },
+		{ { "content-type", 12 }, { "binary/octet-stream", 19 } },
 	};
 	size_t n = 0;
 	int r = p->sender.host->encode(p->sender.host, batch, f->profile, "pprof", &f->data, &n, err);

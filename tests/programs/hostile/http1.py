@@ -33,6 +33,10 @@ REFUSED = {
     "length_folded_behind": POST + b"Content-Length: 4\r\n 0\r\n\r\na 1\n",
     "chunked_folded": POST + b"Transfer-Encoding:\r\n\tchunked\r\n\r\n",
     "name_folded": POST + b"X-A: b\r\n Transfer-Encoding: chunked\r\nContent-Length : 4\r\n\r\na 1\n",
+    "header_folded": b"GET /-/healthy HTTP/1.1\r\n" + HOST + b"X-Forwarded-: root\r\n User\r\n\r\n",
+    "header_folded_last": b"GET /-/healthy HTTP/1.1\r\n" + HOST + b"X-A: b\r\n c\r\nX-B: d\r\n\te\r\n f\r\n\r\n",
+    "header_folded_behind_blanks": b"GET /-/healthy HTTP/1.1\r\n" + HOST + b"X-:" + 40 * b" " + b"root\r\n User\r\n\r\n",
+    "header_folded_far": b"GET /-/healthy HTTP/1.1\r\n" + HOST + b"X-:" + 9000 * b" " + b"root\r\n " + 5000 * b"u" + b"\r\n\r\n",
     "space_before_colon": POST + b"Transfer-Encoding : chunked\r\nContent-Length: 5\r\n\r\n0\r\n\r\n",
     "tab_before_colon": POST + b"Content-Length\t: 4\r\n\r\na 1\n",
     "name_without_colon": POST + b"Transfer-Encoding chunked\r\nContent-Length: 4\r\n\r\na 1\n",
@@ -60,6 +64,7 @@ TAKEN = {
     "coding_in_capitals": (POST + b"Transfer-Encoding: CHUNKED\r\n\r\n4\r\na 1\n\r\n0\r\n\r\n", 200),
     "absolute_target": (b"POST http://localhost/api/v1/ingest?name=smuggled HTTP/1.1\r\nHost: elsewhere\r\nContent-Length: 4\r\n\r\na 1\n", 200),
     "leading_zeros": (POST + b"Content-Length: 0004\r\n\r\na 1\n", 200),
+    "value_behind_blanks": (b"GET /-/healthy HTTP/1.1\r\n" + HOST + b"X-A:" + 9000 * b" \t" + b"b \t\r\nX-B:\r\nX-C:c\r\n\r\n", 200),
     "body_of_get": (b"GET /-/healthy HTTP/1.1\r\n" + HOST + b"Content-Length: 0\r\n\r\n", 200),
 }
 # Under TLS the certificate says who is asked (docs/API.md).

@@ -7,7 +7,7 @@
 //	pushing serve              the published service: prints its address first, and then a line for each type of each series
 //
 // The server refuses what Pyroscope does by default (unpacked, over 4 MiB or 16,000 samples; over 2 MiB at once), and a series with the label
-// refuse=CODE[:TIMES] by that error of Connect, so many times (always without).
+// refuse=CODE[:TIMES] by that error of Connect, so many times (always without). /ingest takes what gigapipe's does.
 package main
 
 import (
@@ -210,9 +210,30 @@ func (s *server) Push(_ context.Context, r *connect.Request[pushv1.PushRequest])
 	return connect.NewResponse(&pushv1.PushResponse{}), nil
 }
 
+// ingest takes the types of body that gigapipe has a parser for.
+func ingest(w http.ResponseWriter, r *http.Request) {
+	kind := r.Header.Get("Content-Type")
+	if kind != "binary/octet-stream" && !strings.HasPrefix(kind, "multipart/form-data") {
+		http.Error(w, "Content-Type not supported", http.StatusBadRequest)
+		return
+	}
+	left := maxBytes
+	raw, err := io.ReadAll(r.Body)
+	p := &googlev1.Profile{}
+	if err == nil {
+		p, err = read(raw, &left)
+	}
+	if err != nil {
+		http.Error(w, err.Error(), http.StatusBadRequest)
+		return
+	}
+	fmt.Printf("ingest %s %s of %d samples\n", r.URL.Query().Get("name"), r.URL.Query().Get("format"), len(p.Sample))
+}
+
 func serve() {
 	mux := http.NewServeMux()
 	mux.Handle(pushv1connect.NewPusherServiceHandler(&server{refused: map[string]int{}, ids: map[string]bool{}}))
+	mux.HandleFunc("/ingest", ingest)
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	check(err)
 	fmt.Println("at", l.Addr())
