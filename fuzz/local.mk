@@ -37,9 +37,11 @@ fuzz_fuzz_names_LDADD = $(SYMBOLIZE_LA) $(FUZZ_LDFLAGS)
 fuzz_fuzz_depot_SOURCES = fuzz/fuzz_depot.c $(FUZZ_MAIN)
 fuzz_fuzz_depot_LDADD = $(SYMBOLIZE_LA) $(FUZZ_LDFLAGS)
 
-fuzz_programs += fuzz/fuzz_elf fuzz/fuzz_kallsyms fuzz/fuzz_demangle fuzz/fuzz_perf_map fuzz/fuzz_jitdump
+fuzz_programs += fuzz/fuzz_elf fuzz/fuzz_extract fuzz/fuzz_kallsyms fuzz/fuzz_demangle fuzz/fuzz_perf_map fuzz/fuzz_jitdump
 fuzz_fuzz_elf_SOURCES = fuzz/fuzz_elf.c $(FUZZ_MAIN)
 fuzz_fuzz_elf_LDADD = $(SYMBOLIZE_LA) $(FUZZ_LDFLAGS)
+fuzz_fuzz_extract_SOURCES = fuzz/fuzz_extract.c $(FUZZ_MAIN)
+fuzz_fuzz_extract_LDADD = $(SYMBOLIZE_LA) $(FUZZ_LDFLAGS)
 fuzz_fuzz_kallsyms_SOURCES = fuzz/fuzz_kallsyms.c $(KALLSYMS_TEXT) $(FUZZ_MAIN)
 fuzz_fuzz_kallsyms_LDADD = $(SYMBOLIZE_LA) $(FUZZ_LDFLAGS)
 fuzz_fuzz_demangle_SOURCES = fuzz/fuzz_demangle.c $(FUZZ_MAIN)

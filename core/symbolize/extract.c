@@ -34,6 +34,8 @@
 #endif
 
 #define MAX_COMPRESSED ((uint64_t)4 << 30)
+/* No content that is kept is of more; it is for memory, and a file would be little but the gap before it. */
+#define MAX_ALIGN 4096u
 
 /* DWARF that no name and no line is in. */
 static const char *const dropped[] = {
@@ -49,8 +51,9 @@ struct extract {
 	const char *build_id; /* of a file without one; NULL: none */
 	size_t names;	      /* the section of section names */
 	uint64_t at;	      /* where the next content goes */
-	bool any;	      /* something that names an address was kept */
-	VEC(void *) made;     /* contents that were made here */
+	uint64_t left;	  /* bytes of the file that no content has had: sections do not share any */
+	bool any;	  /* something that names an address was kept */
+	VEC(void *) made; /* contents that were made here */
 };
 
 /* Where the content of a section is, and how it is to be called. */
@@ -179,11 +182,12 @@ static int unpack_zstd(struct extract *x, Elf_Scn *scn, GElf_Shdr *s, struct con
 
 static int put(struct extract *x, Elf_Scn *to, GElf_Shdr *s, const struct content *c)
 {
-	uint64_t align = s->sh_addralign > 1 ? s->sh_addralign : 1;
 	Elf_Data *data = elf_newdata(to);
 
 	if (!data)
 		return -ENOMEM;
+	s->sh_addralign = s->sh_addralign < MAX_ALIGN ? s->sh_addralign : MAX_ALIGN;
+	uint64_t align = s->sh_addralign > 1 ? s->sh_addralign : 1;
 	/* Notes keep their distances, whatever is in front of them. */
 	if (s->sh_type == SHT_NOTE && align < 8 && (x->at % 8) == 0)
 		align = 8;
@@ -224,6 +228,9 @@ static int copy_section(struct extract *x, Elf_Scn *from)
 	raw = elf_rawdata(from, NULL);
 	if (!raw)
 		return -ENOEXEC;
+	if (raw->d_size > x->left)
+		return -EBADMSG;
+	x->left -= raw->d_size;
 	c = (struct content){ raw->d_buf, raw->d_size };
 	x->any = x->any || (s.sh_type != SHT_NOTE && s.sh_type != SHT_STRTAB && c.n);
 	rc = unpack_zstd(x, from, &s, &c);
@@ -360,6 +367,9 @@ static int explain(int rc, struct dcm_error *err)
 			"file with symbols, or its separate debuginfo");
 	if (rc == -ENOEXEC)
 		return error__set(err, rc, "a damaged ELF file: %s", elf_errmsg(-1));
+	if (rc == -EBADMSG)
+		return error__set(err, -ENOEXEC,
+				  "a damaged ELF file: its sections have more bytes than it has");
 	return rc ? error__sys(err, rc, "the reduced file cannot be written: %s", elf_errmsg(-1)) : 0;
 }
 
@@ -389,6 +399,9 @@ int extract__file_as(int in_fd, int out_fd, enum extract_level level, const char
 	x.out = elf_begin(out_fd, ELF_C_WRITE, NULL);
 	rc = x.in && x.out ? refuse(&x, err)
 			   : error__set(err, -ENOEXEC, "not an ELF file: %s", elf_errmsg(-1));
+	if (!rc && fstat(in_fd, &in) < 0)
+		rc = error__sys(err, -errno, "cannot be measured");
+	x.left = rc ? 0 : (uint64_t)in.st_size;
 	if (!rc)
 		rc = explain(copy(&x), err);
 	elf_end(x.out);
@@ -396,8 +409,8 @@ int extract__file_as(int in_fd, int out_fd, enum extract_level level, const char
 	for (size_t i = 0; i < x.made.n; i++)
 		free(x.made.v[i]);
 	vec__fini(&x.made);
-	if (!rc && (fstat(in_fd, &in) < 0 || fstat(out_fd, &out) < 0))
-		rc = error__sys(err, -errno, "cannot be measured");
+	if (!rc && fstat(out_fd, &out) < 0)
+		rc = error__sys(err, -errno, "what came of it cannot be measured");
 	if (rc)
 		return rc;
 	snprintf(ret->build_id, sizeof(ret->build_id), "%s",

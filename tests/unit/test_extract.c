@@ -7,6 +7,7 @@
  */
 #include "tests/unit/unit.h"
 
+#include <elf.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <stdlib.h>
@@ -195,6 +196,55 @@ static void test_damaged_files_end(void **state)
 	buf__fini(&good);
 }
 
+static Elf64_Shdr *section_of_type(struct buf *file, uint32_t type)
+{
+	Elf64_Ehdr *e = (Elf64_Ehdr *)file->data;
+	Elf64_Shdr *s = (Elf64_Shdr *)(file->data + e->e_shoff);
+
+	for (uint32_t i = 0; i < e->e_shnum; i++)
+		if (s[i].sh_type == type)
+			return &s[i];
+	fail_msg("no section of type %u", type);
+	return NULL;
+}
+
+static int reduce(const struct buf *file, struct extract_report *report, struct dcm_error *err)
+{
+	CLEANUP(fd__closep) int in = open_in_dir("crafted", O_RDWR | O_CREAT | O_TRUNC);
+	CLEANUP(fd__closep) int out = open_in_dir("out", O_RDWR | O_CREAT | O_TRUNC);
+
+	assert_int_equal(fd__write_all(in, file->data, file->n), 0);
+	return extract__file(in, out, EXTRACT_FAST, report, err);
+}
+
+/* A few bytes of headers make no large file: neither a gap before a section, nor the same bytes many times. */
+static void test_crafted_files_stay_small(void **state)
+{
+	struct buf good = { 0 };
+	struct dcm_error err = DCM_ERROR_INIT;
+	struct extract_report report;
+	char path[256];
+
+	(void)state;
+	if (!shell_has("g++"))
+		skip_because("g++ is needed");
+	must("g++ -O1 -g -o plain %s/tests/programs/inlines.cc", TEST_SRCDIR);
+	snprintf(path, sizeof(path), "%s/plain", dir);
+	assert_int_equal(fd__read_path(AT_FDCWD, path, 64 << 20, &good), 0);
+	assert_int_equal(reduce(&good, &report, &err), 0);
+	const uint64_t usual = report.bytes_out;
+
+	section_of_type(&good, SHT_SYMTAB)->sh_addralign = UINT64_C(1) << 31;
+	assert_int_equal(reduce(&good, &report, &err), 0);
+	assert_in_range(report.bytes_out, usual, usual + 4096);
+	section_of_type(&good, SHT_SYMTAB)->sh_addralign = 8;
+	section_of_type(&good, SHT_NOTE)->sh_offset = 0;
+	section_of_type(&good, SHT_NOTE)->sh_size = good.n;
+	assert_int_equal(reduce(&good, &report, &err), -ENOEXEC);
+	assert_non_null(strstr(err.text, "more bytes than it has"));
+	buf__fini(&good);
+}
+
 static void test_failing_allocations(void **state)
 {
 	(void)state;
@@ -219,6 +269,7 @@ int main(void)
 		cmocka_unit_test(test_library_with_exported_names_only),
 		cmocka_unit_test(test_what_cannot_be_reduced),
 		cmocka_unit_test(test_damaged_files_end),
+		cmocka_unit_test(test_crafted_files_stay_small),
 		cmocka_unit_test(test_failing_allocations),
 	};
 
