@@ -20,7 +20,9 @@
 
 void *elf_open__unzstd(const void *data, size_t n, uint64_t plain_bytes)
 {
-	void *plain = plain_bytes < SIZE_MAX ? malloc(plain_bytes + 1) : NULL;
+	/* What a header says may be anything; a block of zstd makes 128 KiB of 3 bytes at most (RFC 8878, 3.1.1.2). */
+	const bool may_be = plain_bytes / (128 << 10) <= n / 3;
+	void *plain = may_be && plain_bytes < SIZE_MAX ? malloc(plain_bytes + 1) : NULL;
 	size_t got = plain ? ZSTD_decompress(plain, plain_bytes, data, n) : 0;
 
 	if (plain && (ZSTD_isError(got) || got != plain_bytes)) {

@@ -223,6 +223,8 @@ static int copy_section(struct extract *x, Elf_Scn *from)
 		s.sh_flags &= ~(GElf_Xword)SHF_COMPRESSED;
 		s.sh_offset = x->at;
 	}
+	if (s.sh_type == SHT_NULL)
+		s.sh_offset = s.sh_size = 0; /* libelf would make the file reach to there */
 	if (s.sh_type == SHT_NOBITS || s.sh_type == SHT_NULL)
 		return gelf_update_shdr(to, &s) ? 0 : -ENOEXEC;
 	raw = elf_rawdata(from, NULL);

@@ -91,6 +91,11 @@ for format in trie tree jfr; do
 	printf x | push "pyroscope_no_$format" 415 "/ingest?name=x&format=$format"
 	expect "receive.pyroscope_no_${format}_says" "$format is not read" "$dir/answer"
 done
+# A number is seconds, or what is smaller, by how large it is; and none is of a time that there is not.
+for time in 99999999999 99999999999999 99999999999999999 99999999999999999999; do
+	printf 'a 1\n' | push "pyroscope_no_time_$time" 400 "/ingest?name=x&from=$time"
+	expect "receive.pyroscope_no_time_${time}_says" 'is no time' "$dir/answer"
+done
 printf 'a 1\n' | push pyroscope_no_name 400 /ingest
 printf 'a 1\n' | push pyroscope_bad_name 400 '/ingest?name=a%7Bb%7D'
 printf x | push connect_text 415 /push.v1.PusherService/Push -H 'Content-Type: text/plain'

@@ -121,6 +121,84 @@ fetch half_renewed_serves '200 2' /-/healthy
 daemon_stop
 expect_status tls.stops 0 "$daemon_status"
 
+# ---- what one client has of the connections comes back, however each of them ends ----
+certificates "$ca" server localhost 127.0.0.1
+config >"$dir/tls.yaml"
+sed -i 's/^server: {/& max_client_connections: 4,/' "$dir/tls.yaml"
+start shares
+if command -v python3 >/dev/null; then
+	python3 - "$port" >"$dir/out" 2>"$dir/err" <<'PYTHON'
+import socket, ssl, struct, sys, time
+
+here = ("127.0.0.1", int(sys.argv[1]))
+GET = b"GET /-/healthy HTTP/1.1\r\nHost: localhost\r\n\r\n"
+H2 = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n" + bytes([0, 0, 0, 4, 0, 0, 0, 0, 0])
+
+def dial(alpn=None, wrap=True):
+    s = socket.create_connection(here, 20)
+    if not wrap:
+        return s
+    context = ssl.create_default_context()
+    context.check_hostname, context.verify_mode = False, ssl.CERT_NONE
+    if alpn:
+        context.set_alpn_protocols([alpn])
+    return context.wrap_socket(s)
+
+def ends(name):
+    """one connection, which has been taken when this returns, and has ended"""
+    if name == "half_a_hello":
+        s = dial(wrap=False)
+        s.sendall(b"\x16\x03\x01\x02\x00\x01")
+    elif name == "no_hello":
+        s = dial(wrap=False)
+        s.sendall(GET)
+        s.recv(100)
+    elif name == "h2":
+        s = dial("h2")
+        s.sendall(H2)
+        s.recv(9)
+    elif name == "h2_broken":
+        s = dial("h2")
+        s.sendall(GET)
+        while s.recv(4096):
+            pass
+    elif name == "silent":
+        s = dial()
+    else:
+        s = dial("http/1.1")
+        s.sendall(GET)
+        assert b" 200 " in s.recv(4096)
+    if name == "h1_reset":
+        s.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
+    s.close()
+
+def is_let_in():
+    """within 10 s, as the server hears of an end a moment later"""
+    until = time.monotonic() + 10
+    while time.monotonic() < until:
+        try:
+            ends("h1")
+            return True
+        except (OSError, AssertionError):
+            time.sleep(0.1)
+    return False
+
+for name in ("h1", "h1_reset", "h2", "h2_broken", "silent", "half_a_hello", "no_hello"):
+    for _ in range(40):
+        try:
+            ends(name)
+        except (OSError, AssertionError):
+            pass
+    case = "tls.share_comes_back_" + name
+    print("ok " + case if is_let_in() else "not ok %s: nothing more is let in" % case)
+PYTHON
+	cat "$dir/out"
+	[ "$(grep -c '^ok ' "$dir/out")" = 7 ] || not_ok tls.shares_come_back "$(last_words "$dir/err")"
+else
+	skip tls.shares "python3 is not installed; apt-get install python3"
+fi
+daemon_stop
+
 # ---- clients' certificates ----
 certificates "$ca" server localhost 127.0.0.1
 config ', client_ca_file: ca/ca.pem, client_role: read' >"$dir/tls.yaml"

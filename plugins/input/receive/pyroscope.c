@@ -81,11 +81,14 @@ static int read_time(struct upload *u, const char *name, int64_t *ret)
 	if (text.n == 0)
 		return 0;
 	if (units__parse_int(text, "", &v) == 0 && v > 0) {
-		*ret = v < 100 * SECOND		    ? v * SECOND
-		       : v < 100 * SECOND * 1000    ? v * 1000000
-		       : v < 100 * SECOND * 1000000 ? v * 1000
-						    : v;
-		return 0;
+		const int64_t unit = v < 100 * SECOND		  ? SECOND
+				     : v < 100 * SECOND * 1000	  ? 1000000
+				     : v < 100 * SECOND * 1000000 ? 1000
+								  : 1;
+		if (v <= INT64_MAX / unit) {
+			*ret = v * unit;
+			return 0;
+		}
 	}
 	if (units__parse_time(text, u->desk->host->real_ns(u->desk->host), ret) == 0)
 		return 0;
