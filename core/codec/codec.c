@@ -281,9 +281,11 @@ static void mix_measure(struct dcm_hash *h, const struct decode_measure *m)
 	mix_text(h, (struct dcm_str){ (const char *)numbers, sizeof(numbers) });
 }
 
-/* The batch is ours alone yet. */
+/* The batch is ours alone yet. One of another Decima says its id itself. */
 static void identify(const uint8_t *data, size_t n, const struct decode_options *o, struct dcm_batch *b)
 {
+	if (b->id.source.lo || b->id.source.hi)
+		return;
 	/* The bytes hold it then, and the caller's, which was not needed, may be another at a retry. */
 	const bool timed = all_say_their_time(b, o->time_ns);
 

@@ -25,6 +25,8 @@
 
 #define GROUP_BATCHES	 64
 #define GROUP_BYTES	 ((uint64_t)16 << 20)
+#define REQUEST_BYTES	 ((uint64_t)4 << 20) /* of an output's group: a server reads it as a whole */
+#define GROW_AFTER	 8 /* groups that went well: what fails for its size is not to wait each time */
 #define RETRY_FIRST_NS	 ((int64_t)100 * 1000000)
 #define RETRY_LAST_NS	 ((int64_t)10 * 1000000000)
 #define WRITE_TIMEOUT_NS ((int64_t)30 * 1000000000)
@@ -50,6 +52,9 @@ struct writer {
 	int64_t writing_since_ns, retry_at_ns; /* as in writer_view */
 	char trouble[256];
 	int trouble_code; /* 0: well */
+
+	/* The thread's own: how many batches an output is given at once, and how often so many have gone well. */
+	uint32_t together, n_well;
 };
 
 /* Batches that went to the plugin together, until it says what became of them. */
@@ -140,6 +145,14 @@ static void end_write(struct writer *w, int code, struct dcm_error *why)
 	pthread_mutex_lock(&w->mutex);
 	w->writing_since_ns = 0;
 	set_trouble(w, code, code < 0 ? why->text : "");
+	pthread_mutex_unlock(&w->mutex);
+}
+
+/* Of a group that is refused: what is wrong with which batch is told when each has gone by itself. */
+static void end_untold(struct writer *w)
+{
+	pthread_mutex_lock(&w->mutex);
+	w->writing_since_ns = 0;
 	pthread_mutex_unlock(&w->mutex);
 }
 
@@ -275,6 +288,65 @@ static void write_output(struct writer *w, struct queue_item *item)
 		not_written(w, item, reason, r);
 }
 
+/* The batches as they are: groups are for outputs whose names were found before. */
+static int write_together(struct writer *w, const struct queue_item *items, uint32_t n)
+{
+	int64_t deadline = now_ns() + w->config.write_timeout_ns, stop = stop_at(w);
+	struct dcm_error why = DCM_ERROR_INIT;
+	struct dcm_batch *batches[GROUP_BATCHES];
+	int r = begin_write(w);
+
+	if (r < 0)
+		return r;
+	for (uint32_t i = 0; i < n; i++)
+		batches[i] = items[i].batch;
+	r = w->output.write_group(w->config.handle, batches, n, deadline < stop ? deadline : stop, &why);
+	if (r > 0)
+		r = -EIO;
+	if (r == 0 || is_passing(w, r))
+		end_write(w, r, &why);
+	else
+		end_untold(w);
+	return r;
+}
+
+/*
+ * The first of [n] items, as many as go together; how many are settled then. What fails for its size, a proxy's limit or a
+ * full queue over there, goes in ever smaller groups, which grow again as they arrive.
+ */
+static uint32_t write_some(struct writer *w, struct queue_item *items, uint32_t n)
+{
+	struct retry retry = { 0 };
+	const char *reason = "rejected";
+	uint32_t size = n < w->together ? n : w->together;
+	int r = -EAGAIN;
+
+	while (size > 1) {
+		r = write_together(w, items, size);
+		if (!is_passing(w, r))
+			break;
+		if (!wait_for_retry(w, &retry, &reason)) {
+			size = strcmp(reason, "shutdown") == 0 ? n : size;
+			break;
+		}
+		size = w->together = size / 2;
+		w->n_well = 0;
+	}
+	if (size == w->together && (size == 1 || r == 0) && ++w->n_well == GROW_AFTER) {
+		w->together = 2 * size < GROUP_BATCHES ? 2 * size : GROUP_BATCHES;
+		w->n_well = 0;
+	}
+	for (uint32_t i = 0; i < size; i++) {
+		if (size > 1 && r == 0)
+			queue__release(w->queue, &items[i], 0);
+		else if (size > 1 && is_passing(w, r))
+			not_written(w, &items[i], reason, r);
+		else
+			write_output(w, &items[i]);
+	}
+	return size;
+}
+
 /* ---- a storage ---- */
 
 /*
@@ -364,10 +436,12 @@ static void write_storage(struct writer *w, struct queue_item *items, uint32_t n
 /* More of what waits, without waiting, up to a group. */
 static uint32_t gather(struct writer *w, struct queue_item items[static GROUP_BATCHES])
 {
+	const bool groups = w->output.write_group && !w->config.resolved;
+	const uint64_t most = w->config.storage ? GROUP_BYTES : groups ? REQUEST_BYTES : 0;
 	uint64_t bytes = items[0].bytes;
 	uint32_t n = 1;
 
-	while (n < w->config.max_group && bytes < GROUP_BYTES && queue__pop(w->queue, 0, &items[n]) == 0)
+	while (n < w->config.max_group && bytes < most && queue__pop(w->queue, 0, &items[n]) == 0)
 		bytes += items[n++].bytes;
 	return n;
 }
@@ -391,10 +465,12 @@ static void *run(void *arg)
 	struct queue_item items[GROUP_BATCHES];
 
 	while (queue__pop(w->queue, INT64_MAX, &items[0]) == 0) {
+		const uint32_t n = gather(w, items);
+
 		if (w->config.storage)
-			write_storage(w, items, gather(w, items));
-		else
-			write_output(w, &items[0]);
+			write_storage(w, items, n);
+		for (uint32_t at = 0; !w->config.storage && at < n;)
+			at += write_some(w, items + at, n - at);
 		if (is_late(w))
 			queue__discard(w->queue, "shutdown");
 	}
@@ -440,6 +516,7 @@ int writer__start(const struct writer_config *config, struct queue *queue, struc
 		w->config.stuck_ns = STUCK_NS;
 	w->queue = queue;
 	w->stop_at_ns = INT64_MAX;
+	w->together = GROUP_BATCHES;
 	w->refs = 2;
 	init_sync(w);
 	r = pthread_create(&w->thread, NULL, run, w);

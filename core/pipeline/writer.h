@@ -2,8 +2,8 @@
 /*
  * core/pipeline/writer.h - the thread between a queue and one storage or output
  *
- * A storage gets what is waiting in groups (up to `max_group` batches or 16 MiB), an output one
- * batch at a time with a deadline. -EAGAIN, -ENOMEM, and for a storage -ENOSPC and -EIO keep the
+ * A storage gets what is waiting in groups (up to `max_group` batches or 16 MiB), and so does an output that
+ * takes groups (or 4 MiB; half as many after each try that was in vain), others one batch at a time, with a deadline. -EAGAIN, -ENOMEM, and for a storage -ENOSPC and -EIO keep the
  * batches and try again after 100 ms, 200 ms, ... 10 s, each up to a quarter less by chance; meanwhile the queue fills and its policy
  * decides. Any other error loses them as "rejected" (of a group, the batches are tried one by one
  * first). An output that keeps answering so for longer than `give_up_ns` loses the batch as

@@ -235,8 +235,26 @@ static int storage_once(const struct dcm_storage_ops *ops, void *handle, const s
 
 /* ---- outputs ---- */
 
-static int output_once(const struct dcm_output_ops *ops, void *handle, struct dcm_batch *b,
-		       struct dcm_error *err)
+/* Refusing a group is no fault: its batches would come to write() one by one. */
+static int output_group(const struct dcm_output_ops *ops, void *handle, const struct dcm_host *h,
+			struct dcm_error *err)
+{
+	struct dcm_batch *two[] = { sample(h, err), sample(h, err) };
+	int r = -ENOMEM;
+
+	if (two[0] && two[1])
+		r = ops->write_group(handle, two, 2, clock__mono(&clock__system) + 5 * SECOND, err);
+	batch__unref(two[0]);
+	batch__unref(two[1]);
+	if (r > 0)
+		return error__set(err, -EINVAL, "write_group says %d; errors are negative", r);
+	if (r < 0 && !err->text[0])
+		return error__set(err, -EINVAL, "write_group says %d without a sentence", r);
+	return r == -EAGAIN || r == -ENOMEM ? r : 0;
+}
+
+static int output_once(const struct dcm_output_ops *ops, void *handle, const struct dcm_host *h,
+		       struct dcm_batch *b, struct dcm_error *err)
 {
 	int r;
 
@@ -247,7 +265,7 @@ static int output_once(const struct dcm_output_ops *ops, void *handle, struct dc
 		return error__set(err, -EINVAL, "write says %d; errors are negative", r);
 	if (r < 0 && !err->text[0])
 		return error__set(err, -EINVAL, "write says %d without a sentence", r);
-	return r;
+	return r == 0 && ops->write_group ? output_group(ops, handle, h, err) : r;
 }
 
 int work__once(const struct check *c, struct instance *i, struct dcm_error *err)
@@ -265,7 +283,7 @@ int work__once(const struct check *c, struct instance *i, struct dcm_error *err)
 	if (c->plugin->info.kind == DCM_STORAGE)
 		r = storage_once(&c->plugin->storage, handle, h, b, err);
 	else
-		r = output_once(&c->plugin->output, handle, b, err);
+		r = output_once(&c->plugin->output, handle, h, b, err);
 	batch__unref(b);
 	return r;
 }

@@ -34,6 +34,8 @@
 #endif
 
 #define MAX_COMPRESSED ((uint64_t)4 << 30)
+/* So many times the file, compressed sections may be when they are unpacked: those of compilers are five times as large. */
+#define MAX_UNPACKED 64u
 /* No content that is kept is of more; it is for memory, and a file would be little but the gap before it. */
 #define MAX_ALIGN 4096u
 
@@ -51,9 +53,10 @@ struct extract {
 	const char *build_id; /* of a file without one; NULL: none */
 	size_t names;	      /* the section of section names */
 	uint64_t at;	      /* where the next content goes */
-	uint64_t left;	  /* bytes of the file that no content has had: sections do not share any */
-	bool any;	  /* something that names an address was kept */
-	VEC(void *) made; /* contents that were made here */
+	uint64_t left; /* bytes of the file that no content has had: sections do not share any */
+	uint64_t unpacked_left; /* what may be unpacked yet */
+	bool any;		/* something that names an address was kept */
+	VEC(void *) made;	/* contents that were made here */
 };
 
 /* Where the content of a section is, and how it is to be called. */
@@ -159,7 +162,7 @@ static int pack(struct extract *x, GElf_Shdr *s, struct content *c)
 	return 0;
 }
 
-/* zstd to plain; what is compressed by zlib stays. */
+/* zstd to plain, of what is packed again; what is compressed by zlib stays. */
 static int unpack_zstd(struct extract *x, Elf_Scn *scn, GElf_Shdr *s, struct content *c)
 {
 	size_t head = gelf_getclass(x->in) == ELFCLASS64 ? sizeof(Elf64_Chdr) : sizeof(Elf32_Chdr);
@@ -169,6 +172,9 @@ static int unpack_zstd(struct extract *x, Elf_Scn *scn, GElf_Shdr *s, struct con
 	if (!(s->sh_flags & SHF_COMPRESSED) || !gelf_getchdr(scn, &chdr) ||
 	    chdr.ch_type != ELFCOMPRESS_ZSTD || c->n < head)
 		return 0;
+	if (chdr.ch_size > x->unpacked_left)
+		return -EFBIG;
+	x->unpacked_left -= chdr.ch_size;
 	plain = keep_made(x, elf_open__unzstd((char *)c->data + head, c->n - head, chdr.ch_size));
 	if (!plain)
 		return -ENOEXEC;
@@ -235,8 +241,10 @@ static int copy_section(struct extract *x, Elf_Scn *from)
 	x->left -= raw->d_size;
 	c = (struct content){ raw->d_buf, raw->d_size };
 	x->any = x->any || (s.sh_type != SHT_NOTE && s.sh_type != SHT_STRTAB && c.n);
-	rc = unpack_zstd(x, from, &s, &c);
-	if (!rc && name && starts(name, ".debug_") && !(s.sh_flags & (SHF_COMPRESSED | SHF_ALLOC)))
+	const bool is_debug = name && starts(name, ".debug_");
+
+	rc = is_debug ? unpack_zstd(x, from, &s, &c) : 0;
+	if (!rc && is_debug && !(s.sh_flags & (SHF_COMPRESSED | SHF_ALLOC)))
 		rc = pack(x, &s, &c);
 	return rc ? rc : put(x, to, &s, &c);
 }
@@ -372,6 +380,9 @@ static int explain(int rc, struct dcm_error *err)
 	if (rc == -EBADMSG)
 		return error__set(err, -ENOEXEC,
 				  "a damaged ELF file: its sections have more bytes than it has");
+	if (rc == -EFBIG)
+		return error__set(err, -ENOEXEC, "a damaged ELF file: its compressed sections are more than %u times as large as it is",
+				  MAX_UNPACKED);
 	return rc ? error__sys(err, rc, "the reduced file cannot be written: %s", elf_errmsg(-1)) : 0;
 }
 
@@ -404,6 +415,7 @@ int extract__file_as(int in_fd, int out_fd, enum extract_level level, const char
 	if (!rc && fstat(in_fd, &in) < 0)
 		rc = error__sys(err, -errno, "cannot be measured");
 	x.left = rc ? 0 : (uint64_t)in.st_size;
+	x.unpacked_left = x.left * MAX_UNPACKED;
 	if (!rc)
 		rc = explain(copy(&x), err);
 	elf_end(x.out);

@@ -33,6 +33,7 @@
  * Log of the interface (append here, raise DCM_ABI_MINOR):
  *   2.0  the first one with host->stack_hash(), where 1.x had the hashes in every batch
  *   2.1  host->request_waits(); dcm_request.peer; dcm_http_call.keeps_method; dcm_decode.likely_version, dcm_found.version: OTLP whose bytes do not tell is what its sender's was before
+ *   2.2  dcm_output_ops.write_group(): batches that wait go together
  */
 #ifndef DECIMA_PLUGIN_H
 #define DECIMA_PLUGIN_H
@@ -50,7 +51,7 @@ extern "C" {
 
 #define DCM_ABI_MAGIC 0x414d4344u /* "DCMA" */
 #define DCM_ABI_MAJOR 2
-#define DCM_ABI_MINOR 1
+#define DCM_ABI_MINOR 2
 
 /* -------------------------------------------------------------------------------------------------
  * The host
@@ -784,6 +785,13 @@ struct dcm_output_ops {
 	 * and names each at most once. -ENOENT: no, the whole batch goes. NULL: always so.
 	 */
 	int (*pass_over)(void *instance, struct dcm_batch *batch, uint32_t *ret_profile);
+	/*
+	 * On the same thread: n >= 2 batches that wait, in their order, as write() is given one. 0: all are done;
+	 * -EAGAIN: they come again, fewer at once; another: each comes to write() by itself, also one that is
+	 * done already, and nothing is counted yet. NULL, and where names have to be found first: each always does. From 2.2 on.
+	 */
+	int (*write_group)(void *instance, struct dcm_batch *const *batches, uint32_t n,
+			   int64_t deadline_mono_ns, struct dcm_error *err);
 };
 
 enum dcm_kind { DCM_INPUT, DCM_STORAGE, DCM_OUTPUT };

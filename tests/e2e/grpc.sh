@@ -72,6 +72,51 @@ ingest "$dir/cut"
 expect grpc.ingest_cut 'grpc-status: 3' "$dir/head"
 expect grpc.ingest_cut_says 'grpc-message: batch' "$dir/head"
 
+
+# ---- several of them, as the output decima sends what waits ----
+# behind_its_length FILE
+behind_its_length() {
+	bytes=$(wc -c <"$1")
+	# shellcheck disable=SC2059 # made of digits
+	printf "\\$(printf %o $((bytes % 256)))\\$(printf %o $((bytes / 256 % 256)))\\$(printf %o $((bytes / 65536 % 256)))\\000"
+	cat "$1"
+}
+# several NAME STATUS: of the body $dir/call; $dir/answer is what was said
+several() {
+	got=$(curl -s -o "$dir/answer" -w '%{http_code}' -H 'Content-Type: application/vnd.decima.batches' \
+		--data-binary "@$dir/call" "$base/decima.v1.Ingest/Write")
+	expect_status "grpc.$1" "$2" "$got"
+}
+printf 'main;work 5\n' >"$dir/one.folded"
+printf 'main;rest 2\n' >"$dir/two.folded"
+for name in one two; do
+	"$decima" convert --to-format batch "$dir/$name.folded" "$dir/$name.batch" >"$dir/out" 2>"$dir/err" || not_ok "grpc.$name" "$(cat "$dir/err")"
+done
+all_of() { for name; do behind_its_length "$dir/$name.batch"; done; }
+count() { get /metrics | sed -n 's/^decima_receive_samples_total{.*} //p'; }
+before=$(count)
+all_of one two >"$dir/call"
+several several 200
+if [ "$(($(count) - before))" = 2 ]; then ok grpc.several_are_taken; else not_ok grpc.several_are_taken "$before $(count)"; fi
+# One that is refused is told; what is before it may be stored, and counts once when it comes again.
+head -c 10 "$dir/two.batch" >"$dir/bad.batch"
+all_of one bad two >"$dir/call"
+several several_with_a_bad_one 400
+expect grpc.several_with_a_bad_one_says 'batch' "$dir/answer"
+all_sums >"$dir/first"
+all_of two one one >"$dir/call"
+several several_again 200
+all_sums | cmp -s - "$dir/first" && ok grpc.several_count_once || not_ok grpc.several_count_once "$(all_sums | diff "$dir/first" - | head -n 3 | tr '\n' '|')"
+for body in '' '\001' '\001\000\000\000' '\000\000\000\000' '\377\377\377\377a' '\003\000\000\000ab'; do
+	# shellcheck disable=SC2059 # no format
+	printf "$body" >"$dir/call"
+	several "several_$(printf '%s' "$body" | tr -cd '0-7a-z')_refused" 400
+done
+# shellcheck disable=SC2046 # words
+all_of $(for _ in $(seq 65); do echo one; done) >"$dir/call"
+several several_too_many 400
+expect grpc.several_too_many_says '1 to 64 batches' "$dir/answer"
+
 # ---- grpc-go, in grpcurl ----
 grpcurl_made grpc.grpcurl || exit 0
 

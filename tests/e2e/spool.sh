@@ -170,6 +170,23 @@ at_least an_hour_is_on_the_disk 6000000 "$(metric spool_bytes)"
 server_start "$address"
 all an_hour
 at_least an_hour_was_said_yes_to 360 "$(wc -l <"$dir/yes")"
+# together NAME BATCHES: what waits goes together, at first one by one, then two, ..
+together() {
+	requests=$(curl -s --unix-socket "$dir/server.sock" http://localhost/metrics | sed -n 's/^decima_receive_requests_total{.*} //p')
+	if [ "${requests:-999}" -lt $(($2 * 5 / 6)) ]; then ok "spool.$1"; else not_ok "spool.$1" "$requests requests for $2 batches"; fi
+}
+together an_hour_goes_together 360
+
+# ---- so it does to a server that keeps no sessions, whose second message would follow on nothing ----
+server_stop
+sed -i 's|receive: {}|receive: { max_sessions: 0 }|' "$dir/server.yaml"
+: >"$dir/yes"
+series=unkept
+push 601 660
+server_start "$address"
+all without_sessions
+together without_sessions_goes_together 60
+sed -i 's|receive: { max_sessions: 0 }|receive: {}|' "$dir/server.yaml"
 series=demo
 daemon_stop
 
@@ -240,6 +257,15 @@ expect spool.refused_is_set_aside "takes at most 1024" "$dir/said"
 "$decima" convert --from-format batch --to-format folded "$aside"/*.batch "$dir/aside.folded" >"$dir/out" 2>&1
 expect spool.refused_can_be_read "s501 1" "$dir/aside.folded"
 at_least refused_is_counted 1 "$(dropped rejected)"
+# Among those that wait together, too.
+server_stop
+push 511 530
+send 531 4000
+push 532 540
+server_start "$address"
+all refused_of_many_holds_up_nobody
+refused_twice() { [ "$(dropped rejected)" = 2 ]; }
+if wait_for 20 refused_twice; then ok spool.refused_of_many; else not_ok spool.refused_of_many "$(dropped rejected) of 2; $(tail -n 1 "$dir/log")"; fi
 daemon_stop
 
 # ---- a place where there can be none ----

@@ -124,8 +124,37 @@ static int output_write(void *instance, struct dcm_batch *batch, int64_t deadlin
 	(void)err;
 	pthread_mutex_lock(&f->mutex);
 	r = enter(f);
+	if (r == 0 && f->bad_sequence && batch->id.sequence == f->bad_sequence)
+		r = -EINVAL;
 	if (r == 0)
 		take(f, batch);
+	pthread_mutex_unlock(&f->mutex);
+	return r;
+}
+
+/* With the mutex. */
+static int take_group(struct fake *f, struct dcm_batch *const *batches, uint32_t n)
+{
+	int r = enter(f);
+
+	for (uint32_t i = 0; r == 0 && f->bad_sequence && i < n; i++)
+		if (batches[i]->id.sequence == f->bad_sequence)
+			r = -EINVAL;
+	for (uint32_t i = 0; r == 0 && i < n; i++)
+		take(f, batches[i]);
+	return r;
+}
+
+static int output_write_group(void *instance, struct dcm_batch *const *batches, uint32_t n,
+			      int64_t deadline_mono_ns, struct dcm_error *err)
+{
+	struct fake *f = instance;
+	int r;
+
+	(void)deadline_mono_ns;
+	(void)err;
+	pthread_mutex_lock(&f->mutex);
+	r = f->max_group && n > f->max_group ? -EAGAIN : take_group(f, batches, n);
 	pthread_mutex_unlock(&f->mutex);
 	return r;
 }
@@ -138,12 +167,7 @@ static int storage_write(void *instance, struct dcm_batch *const *batches, uint3
 
 	(void)err;
 	pthread_mutex_lock(&f->mutex);
-	r = enter(f);
-	for (uint32_t i = 0; r == 0 && f->bad_sequence && i < n; i++)
-		if (batches[i]->id.sequence == f->bad_sequence)
-			r = -EINVAL;
-	for (uint32_t i = 0; r == 0 && i < n; i++)
-		take(f, batches[i]);
+	r = take_group(f, batches, n);
 	if (r == 0 && f->keeps_done) {
 		f->owed[f->n_owed].fn = done;
 		f->owed[f->n_owed++].ctx = ctx;
@@ -171,3 +195,6 @@ void fake__settle(struct fake *f, int status)
 
 const struct dcm_storage_ops fake__storage = { .size = sizeof(fake__storage), .write = storage_write };
 const struct dcm_output_ops fake__output = { .size = sizeof(fake__output), .write = output_write };
+const struct dcm_output_ops fake__grouping_output = { .size = sizeof(fake__grouping_output),
+						      .write = output_write,
+						      .write_group = output_write_group };

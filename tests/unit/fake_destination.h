@@ -19,7 +19,8 @@ struct fake {
 	bool is_closed;	       /* the gate: write() waits inside */
 	int answer;	       /* of write(); 0: fine */
 	unsigned n_answers;    /* after so many writes `answer` is 0 again; 0: never */
-	uint64_t bad_sequence; /* a storage refuses groups with this one by -EINVAL; 0: none */
+	uint64_t bad_sequence; /* refused by -EINVAL, and groups with it; 0: none */
+	unsigned max_group;    /* an output has no room for larger ones (-EAGAIN); 0: any */
 	bool keeps_done;       /* a storage: `done` only by fake__settle() */
 
 	unsigned n_calls, n_inside;
@@ -51,5 +52,6 @@ void fake__settle(struct fake *f, int status);
 
 extern const struct dcm_storage_ops fake__storage;
 extern const struct dcm_output_ops fake__output;
+extern const struct dcm_output_ops fake__grouping_output; /* with write_group */
 
 #endif

@@ -481,11 +481,13 @@ static void test_pages(void **state)
 		{ "text/plain", "ok", proto, NULL, 0, -EAGAIN },
 		{ "", "ok", proto, NULL, 0, -EAGAIN },
 		{ "", "{}", proto, NULL, 0, -EAGAIN },
-		/* An object is one without saying so, and in a page it is none. */
+		/* An empty object is one without saying so; another may say anything. */
 		{ "text/plain; charset=utf-8", "{}", json, NULL, 0, 0 },
-		{ "", "  {\"partialSuccess\":{}}", json, NULL, 0, 0 },
+		{ "", "{}\n", json, NULL, 0, 0 },
+		{ "", "{", json, NULL, 0, -EAGAIN },
+		{ "text/plain", "{\"error\":\"quota\"}", json, NULL, 0, -EAGAIN },
+		{ "application/problem+json", "{}", json, NULL, 0, -EAGAIN },
 		{ "text/plain", "ok", json, NULL, 0, -EAGAIN },
-		{ "text/plain", " \n", json, NULL, 0, -EAGAIN },
 		{ "text/html", "{}", json, NULL, 0, -EAGAIN },
 		{ "", "", proto, NULL, 0, 0 },
 		{ "application/proto", "ok", proto, NULL, 0, 0 },

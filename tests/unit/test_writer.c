@@ -60,7 +60,9 @@ static void begin(struct setup *s)
 	queue__ref(s->queue);
 }
 
-static void start(struct setup *s, bool is_storage, int64_t give_up_ns)
+enum kind { OUTPUT, STORAGE, GROUPING_OUTPUT };
+
+static void start(struct setup *s, enum kind kind, int64_t give_up_ns)
 {
 	struct writer_config config = {
 		.name = "dest",
@@ -70,10 +72,10 @@ static void start(struct setup *s, bool is_storage, int64_t give_up_ns)
 		.trouble_ctx = s,
 	};
 
-	if (is_storage)
+	if (kind == STORAGE)
 		config.storage = &fake__storage;
 	else
-		config.output = &fake__output;
+		config.output = kind == OUTPUT ? &fake__output : &fake__grouping_output;
 	assert_int_equal(writer__start(&config, s->queue, &s->writer, NULL), 0);
 }
 
@@ -112,7 +114,7 @@ static void an_output_gets_them_in_order(void **state)
 
 	(void)state;
 	begin(&s);
-	start(&s, false, 0);
+	start(&s, OUTPUT, 0);
 	for (uint64_t i = 1; i <= 50; i++)
 		push(&s, i);
 	assert_int_equal(writer__stop(s.writer, in_ms(10000), 0), 0);
@@ -122,15 +124,14 @@ static void an_output_gets_them_in_order(void **state)
 	end(&s);
 }
 
-static void a_storage_gets_groups(void **state)
+static void gets_groups(enum kind kind)
 {
 	static struct setup s;
 	struct queue_view v;
 
-	(void)state;
 	begin(&s);
 	fake__close_gate(&s.fake);
-	start(&s, true, 0);
+	start(&s, kind, 0);
 	push(&s, 1);
 	assert_true(fake__wait_inside(&s.fake));
 	for (uint64_t i = 2; i <= 101; i++)
@@ -143,6 +144,55 @@ static void a_storage_gets_groups(void **state)
 	queue__view(s.queue, &v);
 	assert_int_equal(v.bytes, 0);
 	assert_int_equal(s.n_acks, 101);
+	fake__assert_taken(&s.fake, 1, 101);
+	end(&s);
+}
+
+static void they_get_groups(void **state)
+{
+	(void)state;
+	gets_groups(STORAGE);
+	gets_groups(GROUPING_OUTPUT);
+}
+
+/* Of 85: 64, 32 and 16 in vain; then eight times 8, and twice as many. */
+static void a_group_that_fails_is_halved(void **state)
+{
+	static struct setup s;
+
+	(void)state;
+	begin(&s);
+	s.fake.answer = -EAGAIN;
+	s.fake.n_answers = 3;
+	for (uint64_t i = 1; i <= 85; i++)
+		push(&s, i);
+	start(&s, GROUPING_OUTPUT, 0);
+	assert_true(fake__wait_taken(&s.fake, 85));
+	assert_int_equal(writer__stop(s.writer, in_ms(10000), 0), 0);
+	fake__assert_taken(&s.fake, 1, 85);
+	assert_int_equal(s.n_acks, 85);
+	/* As 16 there are then, and the five that are left of what was gathered next. */
+	assert_int_equal(s.fake.n_calls, 3 + 8 + 2);
+	assert_int_equal(s.last_ack, 0);
+	end(&s);
+}
+
+/* However many wait; larger groups are tried now and then. */
+static void what_passes_alone_only_does_pass(void **state)
+{
+	static struct setup s;
+
+	(void)state;
+	begin(&s);
+	s.fake.max_group = 1;
+	for (uint64_t i = 1; i <= 16; i++)
+		push(&s, i);
+	start(&s, GROUPING_OUTPUT, 0);
+	assert_true(fake__wait_taken(&s.fake, 16));
+	assert_int_equal(writer__stop(s.writer, in_ms(10000), 0), 0);
+	fake__assert_taken(&s.fake, 1, 16);
+	assert_int_equal(s.n_acks, 16);
+	assert_int_equal(s.last_ack, 0);
 	end(&s);
 }
 
@@ -154,7 +204,7 @@ static void acks_come_with_done_even_after_the_writer(void **state)
 	(void)state;
 	begin(&s);
 	s.fake.keeps_done = true;
-	start(&s, true, 0);
+	start(&s, STORAGE, 0);
 	push(&s, 1);
 	assert_true(fake__wait_taken(&s.fake, 1));
 	assert_int_equal(s.n_acks, 0);
@@ -171,14 +221,13 @@ static void acks_come_with_done_even_after_the_writer(void **state)
 	end(&s);
 }
 
-static void one_bad_batch_of_a_group_goes_alone(void **state)
+static void one_bad_batch_goes_alone(enum kind kind)
 {
 	static struct setup s;
 
-	(void)state;
 	begin(&s);
 	fake__close_gate(&s.fake);
-	start(&s, true, 0);
+	start(&s, kind, 0);
 	push(&s, 1);
 	assert_true(fake__wait_inside(&s.fake));
 	s.fake.bad_sequence = 5;
@@ -191,17 +240,29 @@ static void one_bad_batch_of_a_group_goes_alone(void **state)
 	for (unsigned i = 0; i < 9; i++)
 		assert_int_not_equal(s.fake.sequences[i], 5);
 	assert_int_equal(s.n_acks, 10);
+	assert_int_equal(lost(&s, "rejected"), s.rows);
+	/* The first, the others together, and each of these. */
+	assert_int_equal(s.fake.n_calls, 11);
 	end(&s);
+}
+
+static void one_bad_batch_of_a_group_goes_alone(void **state)
+{
+	(void)state;
+	one_bad_batch_goes_alone(STORAGE);
+	one_bad_batch_goes_alone(GROUPING_OUTPUT);
 }
 
 static void a_passing_error_is_tried_again(void **state)
 {
 	static const struct {
-		bool is_storage;
+		enum kind kind;
 		int code;
-	} cases[] = {
-		{ false, -EAGAIN }, { false, -ENOMEM }, { true, -EAGAIN }, { true, -ENOSPC }, { true, -EIO }
-	};
+	} cases[] = { { OUTPUT, -EAGAIN },
+		      { OUTPUT, -ENOMEM },
+		      { STORAGE, -EAGAIN },
+		      { STORAGE, -ENOSPC },
+		      { STORAGE, -EIO } };
 
 	(void)state;
 	for (unsigned i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
@@ -210,7 +271,7 @@ static void a_passing_error_is_tried_again(void **state)
 		begin(&s);
 		s.fake.answer = cases[i].code;
 		s.fake.n_answers = 2;
-		start(&s, cases[i].is_storage, 0);
+		start(&s, cases[i].kind, 0);
 		push(&s, 1);
 		assert_true(fake__wait_taken(&s.fake, 1));
 		assert_int_equal(writer__stop(s.writer, in_ms(10000), 0), 0);
@@ -230,7 +291,7 @@ static void another_error_loses_the_batch(void **state)
 	begin(&s);
 	s.fake.answer = -EINVAL;
 	s.fake.n_answers = 1;
-	start(&s, false, 0);
+	start(&s, OUTPUT, 0);
 	push(&s, 1);
 	push(&s, 2);
 	assert_true(fake__wait_taken(&s.fake, 1));
@@ -248,7 +309,7 @@ static void it_gives_up_when_told_to(void **state)
 	(void)state;
 	begin(&s);
 	s.fake.answer = -EAGAIN;
-	start(&s, false, 1);
+	start(&s, OUTPUT, 1);
 	push(&s, 1);
 	assert_int_equal(queue__flush(s.queue, in_ms(10000)), 0);
 	assert_true(lost(&s, "gave_up") > 0);
@@ -265,7 +326,7 @@ static void stopping_ends_the_retries(void **state)
 	(void)state;
 	begin(&s);
 	s.fake.answer = -EAGAIN;
-	start(&s, false, 0);
+	start(&s, OUTPUT, 0);
 	push(&s, 1);
 	push(&s, 2);
 	assert_int_equal(writer__stop(s.writer, in_ms(200), 5000000000), 0);
@@ -276,11 +337,11 @@ static void stopping_ends_the_retries(void **state)
 }
 
 /* One that hangs in a write, with one more waiting. */
-static void hang(struct setup *s, bool is_storage)
+static void hang(struct setup *s, enum kind kind)
 {
 	begin(s);
 	fake__close_gate(&s->fake);
-	start(s, is_storage, 0);
+	start(s, kind, 0);
 	push(s, 1);
 	assert_true(fake__wait_inside(&s->fake));
 	push(s, 2);
@@ -292,7 +353,7 @@ static void a_plugin_that_hangs_is_left_behind(void **state)
 	struct stats *stats;
 
 	(void)state;
-	hang(&s, false);
+	hang(&s, OUTPUT);
 	assert_int_equal(writer__stop(s.writer, in_ms(50), 50000000), -ETIMEDOUT);
 	/* What waited is lost and said so, and what the plugin has: nobody waits for it any more. */
 	assert_int_equal(s.n_acks, 2);
@@ -315,13 +376,13 @@ static void what_one_leaves_the_next_one_writes(void **state)
 	static struct setup s;
 
 	(void)state;
-	for (int is_storage = 0; is_storage < 2; is_storage++) {
+	for (enum kind kind = OUTPUT; kind <= GROUPING_OUTPUT; kind++) {
 		begin(&s);
 		queue__ref(s.queue);
 		s.fake.answer = -EAGAIN;
 		for (uint64_t i = 1; i <= 100; i++)
 			push(&s, i);
-		start(&s, is_storage, 0);
+		start(&s, kind, 0);
 		while (s.n_trouble == 0)
 			poll(NULL, 0, 1);
 		assert_int_equal(writer__leave(s.writer, in_ms(10000)), 0);
@@ -329,7 +390,7 @@ static void what_one_leaves_the_next_one_writes(void **state)
 		push(&s, 101);
 		s.fake.answer = 0;
 		queue__hold(s.queue, false);
-		start(&s, is_storage, 0);
+		start(&s, kind, 0);
 		assert_int_equal(writer__stop(s.writer, in_ms(10000), 0), 0);
 		fake__assert_taken(&s.fake, 1, 101);
 		assert_int_equal(s.n_acks, 101);
@@ -344,7 +405,7 @@ static void one_that_hangs_leaves_what_waits(void **state)
 	struct queue_view v;
 
 	(void)state;
-	hang(&s, false);
+	hang(&s, OUTPUT);
 	assert_int_equal(writer__leave(s.writer, in_ms(50)), -ETIMEDOUT);
 	fake__open_gate(&s.fake);
 	assert_true(fake__wait_taken(&s.fake, 1));
@@ -367,7 +428,7 @@ static void what_one_that_hangs_has_is_lost_once(void **state)
 
 	(void)state;
 	for (size_t i = 0; i < 2 * sizeof(answers) / sizeof(answers[0]); i++) {
-		hang(&s, i % 2);
+		hang(&s, i % 2 ? STORAGE : OUTPUT);
 		queue__view(s.queue, &v);
 		assert_int_equal(v.n_in, 2);
 		s.fake.answer = answers[i / 2];
@@ -486,7 +547,9 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(an_output_gets_them_in_order),
-		cmocka_unit_test(a_storage_gets_groups),
+		cmocka_unit_test(they_get_groups),
+		cmocka_unit_test(a_group_that_fails_is_halved),
+		cmocka_unit_test(what_passes_alone_only_does_pass),
 		cmocka_unit_test(acks_come_with_done_even_after_the_writer),
 		cmocka_unit_test(one_bad_batch_of_a_group_goes_alone),
 		cmocka_unit_test(a_passing_error_is_tried_again),

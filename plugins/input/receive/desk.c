@@ -42,8 +42,8 @@ void desk__init(struct desk *d, const struct dcm_host *host, const struct receiv
 		.requests = host->metric(host, DCM_COUNTER, "receive_requests_total",
 					 "Requests with profiles that came."),
 		.refused = host->metric(
-			host, DCM_COUNTER, "receive_refused_total",
-			"Requests of which nothing was taken; their senders were told why."),
+			host, DCM_COUNTER,
+			"receive_refused_total", "Requests of which nothing was taken, or only batches before the one at fault; their senders were told why."),
 		.late = host->metric(
 			host, DCM_COUNTER,
 			"receive_late_total", "Requests whose senders were told that they were not stored in time: they may have been since."),
@@ -145,11 +145,10 @@ static int64_t answer_by(const struct desk *d, const struct dcm_budget *budget)
 	return given < own ? given : own;
 }
 
-/* What stored() was told; -ETIMEDOUT: nothing by then. */
-static int wait_for(const struct desk *d, struct waiter *w, const struct dcm_budget *budget)
+/* What stored() was told; -ETIMEDOUT: nothing by then. The waiter is gone. */
+static int wait_for(const struct desk *d, struct waiter *w, const struct dcm_budget *budget, int64_t end)
 {
 	const struct dcm_host *host = d->host;
-	const int64_t end = answer_by(d, budget);
 	int r = -ETIMEDOUT;
 	bool is_last;
 
@@ -228,41 +227,49 @@ static void judge_storing(struct desk_verdict *v, int r)
 			    "it was not stored: %s; /api/v1/pipeline says more", strerror(-r));
 }
 
+/* What is on its way: waiters [n], of which each is told of one batch. */
+struct sent {
+	struct waiter *waiters[DESK_MESSAGES_MAX];
+	uint32_t n;
+};
+
 /* Takes the batch: while its sender waits, the stores have it alone. */
-static void hand_on(struct desk *d, struct dcm_batch *batch, const struct dcm_request *q,
-		    struct desk_verdict *v)
+static int hand_on(struct desk *d, struct dcm_batch *batch, struct sent *sent)
 {
 	const struct dcm_host *host = d->host;
-	struct waiter *w = NULL;
-	int r;
+	const bool waits = d->options->answer == RECEIVE_WHEN_STORED;
+	struct waiter *w = waits ? waiter_new() : NULL;
+	int r = waits && !w ? -ENOMEM : host->emit(host, batch, w ? stored : NULL, w);
 
-	if (d->options->answer == RECEIVE_WHEN_STORED) {
-		w = waiter_new();
-		if (!w) {
-			host->batch_unref(batch);
-			judge_emission(v, -ENOMEM);
-			return;
-		}
-	}
-	r = host->emit(host, batch, w ? stored : NULL, w);
 	host->batch_unref(batch);
-	if (r < 0) {
-		if (w)
-			waiter_free(w);
-		judge_emission(v, r);
-		return;
+	if (r < 0 && w)
+		waiter_free(w);
+	else if (w)
+		sent->waiters[sent->n++] = w;
+	return r;
+}
+
+/* Until all are stored; of a request that is refused already nobody waits for what came before that. */
+static void wait_for_all(struct desk *d, struct sent *sent, const struct dcm_request *q,
+			 struct desk_verdict *v)
+{
+	const int64_t end = answer_by(d, q->budget);
+
+	if (sent->n && v->status == 200)
+		d->host->request_waits(q);
+	for (uint32_t i = 0; i < sent->n; i++) {
+		int r = wait_for(d, sent->waiters[i], q->budget, v->status == 200 ? end : 0);
+
+		if (v->status == 200)
+			judge_storing(v, r);
 	}
-	if (!w)
-		return;
-	host->request_waits(q);
-	judge_storing(v, wait_for(d, w, q->budget));
 }
 
 static void find_node(const struct dcm_batch *b, struct desk_verdict *v)
 {
 	struct dcm_span pairs = b->n_series ? b->series[0] : (struct dcm_span){ 0 };
 
-	for (uint32_t i = 0; i < pairs.n; i++) {
+	for (uint32_t i = 0; i < pairs.n && !v->node[0]; i++) {
 		const struct dcm_pair *pair = &b->pairs[pairs.off + i];
 		struct dcm_str value = b->strings[pair->value];
 
@@ -327,38 +334,44 @@ static int decode(struct desk *d, struct dcm_decode *how, const uint8_t *data, s
 	return r;
 }
 
-static void take(struct desk *d, struct dcm_decode *how, const uint8_t *data, size_t n,
-		 const struct dcm_request *q, struct desk_verdict *v)
+static void take(struct desk *d, struct dcm_decode *how, const struct desk_message *m,
+		 const struct dcm_request *q, struct sent *sent, struct desk_verdict *v)
 {
-	const struct dcm_host *host = d->host;
 	struct dcm_batch *batch;
-	int r = decode(d, how, data, n, q, &batch, &v->error);
+	int r = decode(d, how, m->data, m->n, q, &batch, &v->error);
 
 	if (r < 0) {
 		judge_decoding(v, r);
 		return;
 	}
-	v->n_profiles = batch->n_profiles;
-	v->n_rows = batch->n_rows;
+	v->n_profiles += batch->n_profiles;
+	v->n_rows += batch->n_rows;
 	find_node(batch, v);
 	if (batch->n_rows > 0)
-		hand_on(d, batch, q, v);
+		judge_emission(v, hand_on(d, batch, sent));
 	else
-		host->batch_unref(batch);
+		d->host->batch_unref(batch);
 }
 
-void desk__take(struct desk *d, struct dcm_decode *how, const uint8_t *data, size_t n,
-		const struct dcm_request *q, struct desk_verdict *ret)
+void desk__take_all(struct desk *d, struct dcm_decode *how, const struct desk_message *messages,
+		    uint32_t n, const struct dcm_request *q, struct desk_verdict *ret)
 {
+	struct sent sent = { .n = 0 };
+	struct dcm_decode each;
+
 	*ret = (struct desk_verdict){ .status = 200,
 				      .arrived_real_ns = d->host->real_ns(d->host),
 				      .error = DCM_ERROR_INIT };
 	d->host->metric_add(d->requests, 1);
-	d->host->metric_add(d->bytes, n);
-	if (n == 0)
-		set_verdict(ret, 400, 0, "the body is empty; it should be a profile");
-	else
-		take(d, how, data, n, q, ret);
+	for (uint32_t i = 0; i < n && ret->status == 200; i++) {
+		each = *how;
+		d->host->metric_add(d->bytes, messages[i].n);
+		if (messages[i].n == 0)
+			set_verdict(ret, 400, 0, "the body is empty; it should be a profile");
+		else
+			take(d, &each, &messages[i], q, &sent, ret);
+	}
+	wait_for_all(d, &sent, q, ret);
 	if (ret->status == 200)
 		d->host->metric_add(d->samples, ret->n_rows);
 	else
@@ -366,6 +379,12 @@ void desk__take(struct desk *d, struct dcm_decode *how, const uint8_t *data, siz
 				    : ret->status == DESK_SESSION_UNKNOWN ? d->unknown
 									  : d->refused,
 				    1);
+}
+
+void desk__take(struct desk *d, struct dcm_decode *how, const uint8_t *data, size_t n,
+		const struct dcm_request *q, struct desk_verdict *ret)
+{
+	desk__take_all(d, how, &(struct desk_message){ data, n }, 1, q, ret);
 }
 
 bool desk__tell(const struct desk *d, const struct desk_verdict *v, struct dcm_reply *reply)
@@ -410,17 +429,25 @@ void desk__note(struct desk *d, const char *protocol, const struct dcm_request *
 			      .refusal = v->status == 200 ? NULL : v->error.text });
 }
 
-bool desk__take_message(struct desk *d, const char *protocol, struct dcm_decode *how,
-			const struct dcm_request *q, struct dcm_reply *reply)
+bool desk__take_messages(struct desk *d, const char *protocol, struct dcm_decode *how,
+			 const struct desk_message *messages, uint32_t n,
+			 const struct dcm_request *q, struct dcm_reply *reply)
 {
 	struct desk_verdict v;
 
-	desk__take(d, how, q->body, q->n_body, q, &v);
+	desk__take_all(d, how, messages, n, q, &v);
 	desk__note(d, protocol, q, &v);
 	if (!desk__tell(d, &v, reply))
 		return false;
 	d->host->reply_put(reply, 200, "application/proto", "", 0);
 	return true;
+}
+
+bool desk__take_message(struct desk *d, const char *protocol, struct dcm_decode *how,
+			const struct dcm_request *q, struct dcm_reply *reply)
+{
+	return desk__take_messages(d, protocol, how, &(struct desk_message){ q->body, q->n_body },
+				   1, q, reply);
 }
 
 int desk__serve(struct desk *d, struct dcm_endpoint endpoint, struct dcm_error *err)

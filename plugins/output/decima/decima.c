@@ -2,9 +2,9 @@
 /*
  * plugins/output/decima/decima.c - what is collected here goes to another Decima
  *
- * Each batch is a request: the next message of a session (docs/FORMATS.md) in gzip, to /decima.v1.Ingest/Write of an
- * input `receive`. The other side says 200 when its stores have it, and knows a batch that comes again by its id, so that
- * one whose answer was lost counts once. What cannot be delivered now stays in the spool.
+ * Each batch is the next message of a session (docs/FORMATS.md), and those that wait together are a request, in gzip, to
+ * /decima.v1.Ingest/Write of an input `receive`. The other side says 200 when its stores have them, and knows a batch that comes again
+ * by its id, so that one whose answer was lost counts once, whatever it came with. What cannot be delivered now stays in the spool.
  *
  * Of a batch that is too large for the other side each profile goes alone (plugins/output/delivery/sender.h), with an id of
  * its own. Only when this side is started anew in the middle of that, and the other one then takes the whole, does what it had
@@ -90,6 +90,9 @@ struct decima_output {
 	bool may_be_taken;     /* the batch, as a whole: it was sent, and nothing was heard of it */
 	uint64_t n_taken;      /* of its profiles */
 	int64_t alone_mono_ns; /* until then batches go on their own */
+	/* Batches of groups that were sent and not answered with yes: any may be taken. Those of one gathering of the host's, at most. */
+	uint64_t unanswered[64];
+	uint32_t n_unanswered;
 	struct dcm_metric *delivered, *samples, *bytes, *failures, *begun;
 };
 
@@ -172,9 +175,13 @@ static int pack(struct decima_output *o, const uint8_t *data, size_t n, uint8_t 
 	return *ret_n ? 0 : -EAGAIN;
 }
 
+/* Types of bodies. */
+static const struct dcm_str one = { "application/vnd.decima.batch", 28 };
+static const struct dcm_str several = { "application/vnd.decima.batches", 30 };
+
 /* In gzip. */
-static int post(struct decima_output *o, uint64_t same_as, const uint8_t *data, size_t n,
-		struct buf *ret_answer, int64_t deadline_mono_ns, struct dcm_error *err)
+static int post(struct decima_output *o, struct dcm_str type, uint64_t same_as, const uint8_t *data,
+		size_t n, struct buf *ret_answer, int64_t deadline_mono_ns, struct dcm_error *err)
 {
 	char sent[24]; /* by this host's clock: the other side sees how the two differ */
 	const int n_sent = snprintf(sent, sizeof(sent), "%lld",
@@ -183,7 +190,7 @@ static int post(struct decima_output *o, uint64_t same_as, const uint8_t *data, 
 	const int64_t left_ns = deadline_mono_ns - o->host->mono_ns(o->host);
 	const uint32_t n_timeout = grpc_timeout__format(left_ns, timeout);
 	const struct dcm_http_header headers[] = {
-		{ { "content-type", 12 }, { "application/vnd.decima.batch", 28 } },
+		{ { "content-type", 12 }, type },
 		{ { "content-encoding", 16 }, { "gzip", 4 } },
 		{ { "decima-sent", 11 }, { sent, (uint32_t)n_sent } },
 		{ { "grpc-timeout", 12 }, { timeout, n_timeout } },
@@ -223,7 +230,7 @@ static int deliver_alone(struct decima_output *o, const struct dcm_batch *batch,
 
 	if (r < 0)
 		return r == -ENOMEM ? -EAGAIN : -EILSEQ;
-	r = post(o, identity_of(batch, profile), data, n, NULL, deadline_mono_ns, err);
+	r = post(o, one, identity_of(batch, profile), data, n, NULL, deadline_mono_ns, err);
 	/* The server reads no batch of this version: one that is updated will. */
 	return r == -EBADMSG && delivery__status(o->sender.delivery) == 415 ? -EAGAIN : r;
 }
@@ -241,10 +248,26 @@ static void go_alone(struct decima_output *o)
 	o->alone_mono_ns = o->host->mono_ns(o->host) + ALONE_NS;
 }
 
+static bool is_alone(const struct decima_output *o)
+{
+	return o->host->mono_ns(o->host) < o->alone_mono_ns;
+}
+
 /* What the method answers: a message whose field 1 is true when the session can go on. */
 static bool goes_on(const struct buf *answer)
 {
 	return answer->n == 2 && answer->data[0] == 1 << 3 && answer->data[1] == 1;
+}
+
+/* Of a request with messages of the session. */
+static void hear(struct decima_output *o, int r, const struct buf *answer)
+{
+	if (r < 0)
+		begin_anew(o);
+	else if (goes_on(answer))
+		o->follows = true;
+	else
+		go_alone(o);
 }
 
 /* Was it that the other side knows nothing of what this message follows on? */
@@ -264,14 +287,9 @@ static int deliver_in_session(struct decima_output *o, const struct dcm_batch *b
 
 	if (r == 0) {
 		o->host->metric_add(o->begun, !o->follows);
-		r = post(o, identity_of(batch, DCM_NONE), data, n, &answer, deadline_mono_ns, err);
+		r = post(o, one, identity_of(batch, DCM_NONE), data, n, &answer, deadline_mono_ns, err);
 	}
-	if (r < 0)
-		begin_anew(o);
-	else if (goes_on(&answer))
-		o->follows = true;
-	else
-		go_alone(o);
+	hear(o, r, &answer);
 	return r;
 }
 
@@ -281,7 +299,7 @@ static int deliver(struct decima_output *o, const struct dcm_batch *batch, int64
 	bool followed = o->follows;
 	int r;
 
-	if (o->host->mono_ns(o->host) < o->alone_mono_ns)
+	if (is_alone(o))
 		return deliver_alone(o, batch, DCM_NONE, deadline_mono_ns, err);
 	r = deliver_in_session(o, batch, deadline_mono_ns, err);
 	if (followed && is_unknown(o, r))
@@ -297,6 +315,28 @@ static int deliver(struct decima_output *o, const struct dcm_batch *batch, int64
 	return r;
 }
 
+static bool is_unanswered(const struct decima_output *o, const struct dcm_batch *batch)
+{
+	const uint64_t identity = identity_of(batch, DCM_NONE);
+
+	for (uint32_t i = 0; i < o->n_unanswered; i++)
+		if (o->unanswered[i] == identity)
+			return true;
+	return false;
+}
+
+/* They are of those before, or all of these are settled. */
+static void note_unanswered(struct decima_output *o, struct dcm_batch *const *batches, uint32_t n)
+{
+	const uint32_t most = sizeof(o->unanswered) / sizeof(o->unanswered[0]);
+
+	if (is_unanswered(o, batches[0]))
+		return;
+	o->n_unanswered = 0;
+	for (uint32_t i = 0; i < n && i < most; i++)
+		o->unanswered[o->n_unanswered++] = identity_of(batches[i], DCM_NONE);
+}
+
 /*
  * All of the batch. One that is too large goes profile by profile then; but one that may have been stored as a whole must not:
  * its profiles alone have other ids, and would count twice.
@@ -307,7 +347,7 @@ static int send_whole(struct decima_output *o, const struct dcm_batch *batch,
 	int r;
 
 	if (!o->sender.is_again) {
-		o->may_be_taken = false;
+		o->may_be_taken = is_unanswered(o, batch);
 		o->n_taken = 0;
 	}
 	r = deliver(o, batch, deadline_mono_ns, err);
@@ -353,6 +393,100 @@ static int decima_write(void *instance, struct dcm_batch *batch, int64_t deadlin
 	return 0;
 }
 
+/* ---- several batches ---- */
+
+/* Each behind its length. */
+static int encode_group(struct decima_output *o, struct dcm_batch *const *batches, uint32_t n,
+			struct buf *out, struct dcm_error *err)
+{
+	const bool alone = is_alone(o);
+
+	for (uint32_t i = 0; i < n; i++) {
+		CLEANUP(mem__freep) uint8_t *data = NULL;
+		size_t bytes = 0;
+		int r = alone ? o->host->encode(o->host, batches[i], DCM_NONE, "batch", &data, &bytes, err)
+			      : o->host->session_encode(o->session, batches[i], &data, &bytes, err);
+
+		if (r < 0)
+			return r;
+		if (bytes > UINT32_MAX)
+			return -E2BIG;
+		buf__le32(out, (uint32_t)bytes);
+		buf__append(out, data, bytes);
+	}
+	return out->error;
+}
+
+static uint64_t identity_of_group(struct dcm_batch *const *batches, uint32_t n)
+{
+	uint64_t h = n;
+
+	for (uint32_t i = 0; i < n; i++)
+		h = hash__mix(h, identity_of(batches[i], DCM_NONE));
+	return h | 1;
+}
+
+static int deliver_group(struct decima_output *o, struct dcm_batch *const *batches, uint32_t n,
+			 int64_t deadline_mono_ns, struct dcm_error *err)
+{
+	CLEANUP(buf__fini) struct buf body = { 0 }, answer = { 0 };
+	const bool alone = is_alone(o);
+	int r = encode_group(o, batches, n, &body, err);
+
+	if (r == 0) {
+		o->host->metric_add(o->begun, !alone && !o->follows);
+		r = post(o, several, identity_of_group(batches, n), body.data, body.n, &answer,
+			 deadline_mono_ns, err);
+		if (r == -EAGAIN)
+			note_unanswered(o, batches, n);
+	}
+	if (!alone)
+		hear(o, r, &answer);
+	return r;
+}
+
+static void count_group(struct decima_output *o, struct dcm_batch *const *batches, uint32_t n)
+{
+	for (uint32_t i = 0; i < n; i++) {
+		o->host->metric_add(o->samples, batches[i]->n_rows);
+		uploads__see(o->sender.uploads, batches[i]);
+	}
+	o->host->metric_add(o->delivered, n);
+}
+
+/* What is refused goes batch by batch: by itself one may be too large for a session, or go profile by profile. */
+static int decima_write_group(void *instance, struct dcm_batch *const *batches, uint32_t n,
+			      int64_t deadline_mono_ns, struct dcm_error *err)
+{
+	struct decima_output *o = instance;
+	struct dcm_error own = DCM_ERROR_INIT; /* the state needs a sentence, whether the caller does or not */
+	const bool followed = o->follows;
+	uint32_t n_profiles = 0;
+	int r;
+
+	err = err ? err : &own;
+	if (n > sizeof(o->unanswered) / sizeof(o->unanswered[0]) ||
+	    sender__has_begun(&o->sender, batches, n))
+		return error__set(err, -ENOTSUP, "one of the batches goes on where it was");
+	r = deliver_group(o, batches, n, deadline_mono_ns, err);
+	if (followed && is_unknown(o, r))
+		r = deliver_group(o, batches, n, deadline_mono_ns, err);
+	/* It has no room to keep what the second message of a session follows on. */
+	if (is_unknown(o, r)) {
+		go_alone(o);
+		r = deliver_group(o, batches, n, deadline_mono_ns, err);
+	}
+	if (r == -ENOMEM)
+		r = error__set(err, -EAGAIN, "no memory for a request");
+	if (r == 0)
+		count_group(o, batches, n);
+	else
+		o->host->metric_add(o->failures, 1);
+	for (uint32_t i = 0; i < n; i++)
+		n_profiles += batches[i]->n_profiles;
+	return sender__settle_group(&o->sender, n_profiles, r, err);
+}
+
 static int decima_pass_over(void *instance, struct dcm_batch *batch, uint32_t *ret_profile)
 {
 	struct decima_output *o = instance;
@@ -370,7 +504,8 @@ static const struct dcm_lifecycle lifecycle = {
 };
 static const struct dcm_output_ops ops = { .size = sizeof(ops),
 					   .write = decima_write,
-					   .pass_over = decima_pass_over };
+					   .pass_over = decima_pass_over,
+					   .write_group = decima_write_group };
 static const struct dcm_plugin plugin = {
 	DCM_PLUGIN_HEAD,
 	.kind = DCM_OUTPUT,

@@ -292,12 +292,10 @@ static bool is_page(struct dcm_str type)
 }
 
 /* gigapipe says {} to OTLP without a type, which Go makes text/plain. */
-static bool is_object(const struct dcm_http_reply *reply)
+static bool is_empty_object(struct dcm_str type, const struct dcm_http_reply *reply)
 {
-	const struct dcm_str body = str__trim(
-		(struct dcm_str){ (const char *)reply->data, (uint32_t)reply->n });
-
-	return body.n && body.p[0] == '{';
+	return (type.n == 0 || is_type(type, "text/plain")) && reply->n >= 2 &&
+	       memcmp(reply->data, "{}", 2) == 0;
 }
 
 /* Is a 2xx what such a server says? */
@@ -310,7 +308,8 @@ static bool looks_right(const struct delivery_request *q, const struct dcm_http_
 	if (!q->answer_types || (reply->n == 0 && !reply->fault))
 		return true;
 	for (const char *const *t = q->answer_types; *t; t++)
-		if (is_type(type, *t) || (is_type(STR("application/json"), *t) && is_object(reply)))
+		if (is_type(type, *t) ||
+		    (strcmp(*t, "application/json") == 0 && is_empty_object(type, reply)))
 			return true;
 	return false;
 }
@@ -637,6 +636,9 @@ int delivery__begin(struct delivery *d, const struct delivery_request *request,
 	const int64_t now = d->host->mono_ns(d->host);
 	int r = delivery__check_patience(d, err);
 
+	/* Of what is not sent there is no status. */
+	d->status = 0;
+	d->fault = 0;
 	if (r < 0)
 		return r;
 	if (deadline_mono_ns <= now)

@@ -58,7 +58,7 @@ struct delivery_request {
 	struct buf *ret_body; /* NULL, or an empty one for what comes with a yes: 4 MiB at most; none where memory ran out */
 	/*
 	 * How a yes over HTTP is told from a page that somebody else serves there: media types that its body has, up to NULL (NULL: any but
-	 * one for browsers; of application/json the body may tell, too), and a header that it has (NULL: none).
+	 * one for browsers; without a type {} is application/json, too), and a header that it has (NULL: none).
 	 */
 	const char *const *answer_types;
 	const char *answer_header;

@@ -133,6 +133,24 @@ int sender__write(struct sender *s, struct dcm_batch *batch, sender_fn send, voi
 	return sender__settle(s, r, err);
 }
 
+bool sender__has_begun(const struct sender *s, struct dcm_batch *const *batches, uint32_t n)
+{
+	for (uint32_t i = 0; i < n; i++)
+		if (resume__is_same(&s->resume, batches[i]))
+			return true;
+	return false;
+}
+
+int sender__settle_group(struct sender *s, uint32_t n_profiles, int r, const struct dcm_error *err)
+{
+	s->why.text[0] = '\0';
+	if (r == 0)
+		s->host->metric_add(s->sent, n_profiles);
+	if (r == 0 || r == -EAGAIN)
+		tell(s, r, err);
+	return r;
+}
+
 int sender__pass_over(struct sender *s, const struct dcm_batch *batch, uint32_t *ret_profile)
 {
 	if (s->refused == DCM_NONE || !resume__is_same(&s->resume, batch))

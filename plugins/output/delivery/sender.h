@@ -66,6 +66,12 @@ int sender__write(struct sender *s, struct dcm_batch *batch, sender_fn send, voi
 /* Of one's own write(): where in the batch it goes on; and its end, with its result, which it returns. */
 uint32_t sender__begin(struct sender *s, struct dcm_batch *batch);
 int sender__settle(struct sender *s, int r, const struct dcm_error *err);
+/*
+ * Of a request with several batches, none of which has begun before: true where one has, which can only go on by itself. And its end: so
+ * many profiles were taken, or it may go well later (-EAGAIN, and err says why); of a refusal nothing is told until each has gone alone.
+ */
+bool sender__has_begun(const struct sender *s, struct dcm_batch *const *batches, uint32_t n);
+int sender__settle_group(struct sender *s, uint32_t n_profiles, int r, const struct dcm_error *err);
 int sender__pass_over(struct sender *s, const struct dcm_batch *batch, uint32_t *ret_profile);
 
 #endif

@@ -81,6 +81,8 @@ class Attack:
             ("arrow", b"/parca.profilestore.v1alpha1.ProfileStoreService/WriteArrow", b"application/grpc-web",
              valid("fuzz/corpus/arrow/*"), 2000),
             ("batch", b"/decima.v1.Ingest/Write", b"application/proto", valid("tests/golden/memory-1/*.batch"), 500),
+            ("batches", b"/decima.v1.Ingest/Write", b"application/vnd.decima.batches",
+             [b"".join(len(b).to_bytes(4, "little") + b for b in 3 * valid("tests/golden/memory-1/*.batch"))], 500),
             ("elf", b"/api/v1/debuginfo", b"application/octet-stream", valid("fuzz/corpus/elf/[ims]*"), 300),
         ):
             head = b"POST " + target + rng_heads + b"Content-Type: " + type_ + b"\r\n"

@@ -183,8 +183,8 @@ def requests_of(kind, valid, n, rng):
         data = rng.choice(valid)
         if kind == "elf":
             yield i, words(data, rng)
-        elif kind == "batch":
-            # Its sum fits none that is changed.
+        elif kind in ("batch", "batches"):
+            # A sum fits none that is changed.
             yield i, words(data, rng) if i % 20 else data
         elif kind == "arrow":
             # The request is a field; what is in it an IPC stream.
