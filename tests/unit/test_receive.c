@@ -161,6 +161,8 @@ enum told { AT_ONCE, SOON, LATE, NEVER_TAKEN };
 
 /* A host whose stores say `status`, at once or from another thread. */
 static struct play {
+	uint64_t decode_fails_at, store_fails_at; /* of several, from 1: by -EINVAL, -EIO; 0: none */
+	uint64_t n_decoded;
 	int decodes, emits, status;
 	enum told told;
 	dcm_done_fn done;
@@ -198,6 +200,8 @@ static int play_decode(const struct dcm_host *host, const struct dcm_decode *how
 	assert_int_equal(how->max_bytes, 1000);
 	if (play.decodes < 0)
 		return error__set(err, play.decodes, "the place, the fault, the remedy");
+	if (++play.n_decoded == play.decode_fails_at)
+		return error__set(err, -EINVAL, "the place, the fault, the remedy");
 	*ret = &batch;
 	return 0;
 }
@@ -220,7 +224,7 @@ static int play_emit(const struct dcm_host *host, struct dcm_batch *b, dcm_done_
 	play.done = done;
 	play.done_ctx = ctx;
 	if (done && play.told == AT_ONCE)
-		done(ctx, play.status);
+		done(ctx, play.n_emitted == play.store_fails_at ? -EIO : play.status);
 	if (done && play.told == SOON)
 		play.has_teller = pthread_create(&play.teller, NULL, tell, NULL) == 0;
 	return 0;
@@ -326,6 +330,47 @@ static void test_verdicts(void **state)
 	}
 }
 
+/* The first that is refused is told, and whoever waits for those before it is gone. */
+static void test_several(void **state)
+{
+	static const struct {
+		struct play play;
+		int status;
+		uint64_t n_emitted, n_waits;
+	} cases[] = {
+		{ { .told = AT_ONCE }, 200, 3, 1 },
+		{ { .told = AT_ONCE, .decode_fails_at = 1 }, 400, 0, 0 },
+		{ { .told = AT_ONCE, .decode_fails_at = 3 }, 400, 2, 0 },
+		{ { .told = AT_ONCE, .store_fails_at = 1 }, 503, 3, 1 },
+		{ { .told = AT_ONCE, .store_fails_at = 3 }, 503, 3, 1 },
+		{ { .told = AT_ONCE, .emits = -EAGAIN }, 503, 0, 0 },
+	};
+	const struct receive_options options = { .answer = RECEIVE_WHEN_STORED,
+						 .answer_within_ns = INT64_C(600000000000),
+						 .max_unpacked_bytes = 1000 };
+	const struct desk_message messages[] = { { (const uint8_t *)"x", 1 },
+						 { (const uint8_t *)"y", 1 },
+						 { (const uint8_t *)"z", 1 } };
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		struct dcm_budget budget = { .deadline_mono_ns = play_mono(NULL) + INT64_C(60000000000) };
+		const struct dcm_request q = { .size = sizeof(q), .budget = &budget };
+		struct dcm_decode decode = { .format = "pprof" };
+		struct desk_verdict v;
+		struct desk d;
+
+		play = cases[i].play;
+		desk__init(&d, &host, &options);
+		desk__take_all(&d, &decode, messages, 3, &q, &v);
+		if (v.status != cases[i].status || play.n_emitted != cases[i].n_emitted ||
+		    play.n_waits != cases[i].n_waits)
+			fail_msg("case %zu: %d, %llu emitted, %llu waits", i, v.status,
+				 (unsigned long long)play.n_emitted, (unsigned long long)play.n_waits);
+		assert_true(v.status != 200 || (v.n_rows == 21 && v.n_profiles == 6));
+	}
+}
+
 /* What would be lost behind the answer is refused. */
 static void test_what_no_store_takes(void **state)
 {
@@ -396,13 +441,10 @@ static void test_an_empty_body(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_app_names),
-		cmocka_unit_test(test_too_many_labels),
-		cmocka_unit_test(test_forms),
-		cmocka_unit_test(test_bad_forms),
-		cmocka_unit_test(test_what_no_store_takes),
-		cmocka_unit_test(test_verdicts),
-		cmocka_unit_test(test_answers_that_come_late),
+		cmocka_unit_test(test_app_names),     cmocka_unit_test(test_too_many_labels),
+		cmocka_unit_test(test_forms),	      cmocka_unit_test(test_bad_forms),
+		cmocka_unit_test(test_several),	      cmocka_unit_test(test_what_no_store_takes),
+		cmocka_unit_test(test_verdicts),      cmocka_unit_test(test_answers_that_come_late),
 		cmocka_unit_test(test_an_empty_body),
 	};
 

@@ -253,9 +253,9 @@ static int hand_on(struct desk *d, struct dcm_batch *batch, struct sent *sent)
 static void wait_for_all(struct desk *d, struct sent *sent, const struct dcm_request *q,
 			 struct desk_verdict *v)
 {
-	const int64_t end = answer_by(d, q->budget);
+	const int64_t end = sent->n && v->status == 200 ? answer_by(d, q->budget) : 0;
 
-	if (sent->n && v->status == 200)
+	if (end)
 		d->host->request_waits(q);
 	for (uint32_t i = 0; i < sent->n; i++) {
 		int r = wait_for(d, sent->waiters[i], q->budget, v->status == 200 ? end : 0);
