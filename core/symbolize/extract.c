@@ -173,7 +173,7 @@ static int unpack_zstd(struct extract *x, Elf_Scn *scn, GElf_Shdr *s, struct con
 	    chdr.ch_type != ELFCOMPRESS_ZSTD || c->n < head)
 		return 0;
 	if (chdr.ch_size > x->unpacked_left)
-		return -EFBIG;
+		return -E2BIG;
 	x->unpacked_left -= chdr.ch_size;
 	plain = keep_made(x, elf_open__unzstd((char *)c->data + head, c->n - head, chdr.ch_size));
 	if (!plain)
@@ -380,7 +380,7 @@ static int explain(int rc, struct dcm_error *err)
 	if (rc == -EBADMSG)
 		return error__set(err, -ENOEXEC,
 				  "a damaged ELF file: its sections have more bytes than it has");
-	if (rc == -EFBIG)
+	if (rc == -E2BIG)
 		return error__set(err, -ENOEXEC, "a damaged ELF file: its compressed sections are more than %u times as large as it is",
 				  MAX_UNPACKED);
 	return rc ? error__sys(err, rc, "the reduced file cannot be written: %s", elf_errmsg(-1)) : 0;
