@@ -168,19 +168,26 @@ static void test_what_cannot_be_reduced(void **state)
 	assert_non_null(strstr(err.text, "give the linked file"));
 }
 
+/* One with DWARF. */
+static void read_program(struct buf *to)
+{
+	char path[256];
+
+	must("g++ -O1 -g -o plain %s/tests/programs/inlines.cc", TEST_SRCDIR);
+	snprintf(path, sizeof(path), "%s/plain", dir);
+	assert_int_equal(fd__read_path(AT_FDCWD, path, 64 << 20, to), 0);
+}
+
 /* Whatever a damaged file makes of it, it ends, and is refused or written. */
 static void test_damaged_files_end(void **state)
 {
 	struct buf good = { 0 };
 	struct random r = { 9 };
-	char path[256];
 
 	(void)state;
 	if (!shell_has("g++"))
 		skip_because("g++ is needed");
-	must("g++ -O1 -g -o plain %s/tests/programs/inlines.cc", TEST_SRCDIR);
-	snprintf(path, sizeof(path), "%s/plain", dir);
-	assert_int_equal(fd__read_path(AT_FDCWD, path, 64 << 20, &good), 0);
+	read_program(&good);
 	for (int turn = 0; turn < 60; turn++) {
 		size_t sections = good.n - 64 * 40, at = sections + random__below(&r, good.n - sections);
 		uint8_t old = good.data[at];
@@ -223,14 +230,11 @@ static void test_crafted_files_stay_small(void **state)
 	struct buf good = { 0 };
 	struct dcm_error err = DCM_ERROR_INIT;
 	struct extract_report report;
-	char path[256];
 
 	(void)state;
 	if (!shell_has("g++"))
 		skip_because("g++ is needed");
-	must("g++ -O1 -g -o plain %s/tests/programs/inlines.cc", TEST_SRCDIR);
-	snprintf(path, sizeof(path), "%s/plain", dir);
-	assert_int_equal(fd__read_path(AT_FDCWD, path, 64 << 20, &good), 0);
+	read_program(&good);
 	assert_int_equal(reduce(&good, &report, &err), 0);
 	const uint64_t usual = report.bytes_out;
 
