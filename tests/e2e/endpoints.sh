@@ -21,14 +21,8 @@ services=
 stop_services() { for pid in $services; do kill "$pid" 2>/dev/null; done; }
 trap 'stop_services; daemon_stop; rm -rf "$dir"' EXIT
 
-# fetched NAME SECONDS COMMAND..: what a registry has, or NAME is skipped; in the folder $dir/NAME, with a log beside it
-fetched() {
-	name=$1 bound=$2
-	shift 2
-	(cd "$dir/$name" && timeout "$bound" "$@") >"$dir/$name.log" 2>&1 && return
-	skip "$name" "what it needs cannot be fetched: $(grep -v '^ *$' "$dir/$name.log" | tail -n 1 | cut -c 1-200)"
-	return 1
-}
+# fetched_there NAME SECONDS COMMAND..: as fetched, in the folder $dir/NAME
+fetched_there() { (cd "$dir/$1" && fetched "$@"); }
 # made NAME COMMAND..: in $dir/NAME, or a failed case
 made() {
 	name=$1
@@ -87,7 +81,7 @@ fi
 
 if has javac java && has mvn java; then
 	mkdir "$dir/java" && cp "$programs/java/pom.xml" "$programs/java/Served.java" "$dir/java"
-	fetched java 240 mvn -q -B -Dmaven.repo.local="$dir/java/repository" dependency:copy-dependencies \
+	fetched_there java 240 mvn -q -B -Dmaven.repo.local="$dir/java/repository" dependency:copy-dependencies \
 		-DoutputDirectory="$dir/java/lib" &&
 		made java javac -cp 'lib/*' -d classes Served.java && ready="$ready java"
 fi
@@ -97,7 +91,7 @@ if has python3 python; then
 	if ! python3 -m venv "$dir/python/venv" >"$dir/python.log" 2>&1; then
 		skip python "no venv; apt-get install python3-venv"
 	else
-		fetched python 240 venv/bin/pip install -q --disable-pip-version-check -r requirements.txt &&
+		fetched_there python 240 venv/bin/pip install -q --disable-pip-version-check -r requirements.txt &&
 			ready="$ready python"
 	fi
 fi
@@ -107,11 +101,11 @@ if has cargo rust; then
 	# A lock file names the registry: as cargo writes it in one of its own.
 	printf '[package]\nname = "any"\nversion = "0.0.0"\n[lib]\npath = "any.rs"\n[dependencies]\ncfg-if = "1"\n' >"$dir/rust/any/Cargo.toml"
 	: >"$dir/rust/any/any.rs"
-	if fetched rust 120 cargo generate-lockfile --manifest-path any/Cargo.toml; then
+	if fetched_there rust 120 cargo generate-lockfile --manifest-path any/Cargo.toml; then
 		registry=$(sed -n 's/^source = //p' "$dir/rust/any/Cargo.lock")
 		sed "s|^source = .*|source = $registry|" "$dir/rust/Cargo.lock.in" >"$dir/rust/Cargo.lock"
 		rm -r "$dir/rust/any"
-		fetched rust 240 cargo fetch -q --locked &&
+		fetched_there rust 240 cargo fetch -q --locked &&
 			made rust env CARGO_TARGET_DIR="$dir/rust/target" cargo build -q --locked --offline &&
 			ready="$ready rust"
 	fi
@@ -119,7 +113,7 @@ fi
 
 if has npm node && has node node; then
 	mkdir "$dir/node" && cp "$programs/node/"* "$dir/node"
-	fetched node 120 npm ci --ignore-scripts --no-audit --no-fund && ready="$ready node"
+	fetched_there node 120 npm ci --ignore-scripts --no-audit --no-fund && ready="$ready node"
 fi
 
 # None burns while others are being built.

@@ -72,7 +72,6 @@ ingest "$dir/cut"
 expect grpc.ingest_cut 'grpc-status: 3' "$dir/head"
 expect grpc.ingest_cut_says 'grpc-message: batch' "$dir/head"
 
-
 # ---- several of them, as the output decima sends what waits ----
 # behind_its_length FILE
 behind_its_length() {

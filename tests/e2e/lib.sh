@@ -31,6 +31,15 @@ need_sampler() {
 # one that nobody had a moment ago; nothing without python3
 free_port() { python3 -c 'import socket; s = socket.socket(); s.bind(("127.0.0.1", 0)); print(s.getsockname()[1])' 2>/dev/null; }
 
+# fetched NAME SECONDS COMMAND..: what a registry has, or NAME is skipped; what the command said is in $dir/err
+fetched() {
+	fetched=$1 bound=$2
+	shift 2
+	timeout "$bound" "$@" >"$dir/err" 2>&1 && return
+	skip "$fetched" "what it needs cannot be fetched: $(grep -v '^ *$' "$dir/err" | tail -n 1 | cut -c 1-200)"
+	return 1
+}
+
 # go_modules NAME: `go`, from where the user's fetches, with what it fetches left nowhere; or NAME is skipped
 go_modules() {
 	command -v go >/dev/null || {
@@ -44,11 +53,9 @@ go_modules() {
 
 # go_fetched NAME FOLDER ARGUMENT..: what `go ARGUMENT..` fetches for the module in FOLDER; where it cannot be had NAME is skipped
 go_fetched() {
-	fetched=$1 fetched_for=$2
+	fetched_for=$1 fetched_in=$2
 	shift 2
-	(cd "$fetched_for" && timeout 200 go "$@") >"$dir/err" 2>&1 && return
-	skip "$fetched" "its modules cannot be fetched: $(tail -n 1 "$dir/err")"
-	return 1
+	(cd "$fetched_in" && fetched "$fetched_for" 200 go "$@")
 }
 # go_builds NAME FOLDER PROGRAM [PACKAGE]: of what was fetched, into $dir/PROGRAM; what does not build is a failed case. By
 # -trimpath what is compiled once is found again in the next script's folder.

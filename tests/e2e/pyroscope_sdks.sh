@@ -18,14 +18,6 @@ export DECIMA_URL
 cp -R "$top_srcdir/tests/programs/pyroscope_sdks" "$dir/sdks"
 cd "$dir/sdks" || exit 1
 
-# fetched LANGUAGE COMMAND...
-fetched() {
-	language=$1
-	shift
-	timeout 240 "$@" >"$dir/err" 2>&1 && return
-	skip "pyroscope_sdks.$language" "the SDK cannot be fetched: $(grep -v '^ *$' "$dir/err" | tail -n 1 | cut -c 1-200)"
-	return 1
-}
 # pushes LANGUAGE TYPE COMMAND...: most of the time that came is in work(), with the labels of the program and of the moment
 pushes() {
 	language=$1 type=$2
@@ -46,12 +38,12 @@ if ! command -v python3 >/dev/null; then
 	skip pyroscope_sdks.python "python3 is not installed; apt-get install python3"
 elif ! python3 -m venv venv >"$dir/err" 2>&1; then
 	skip pyroscope_sdks.python "no venv; apt-get install python3-venv"
-elif fetched python venv/bin/pip install -q --disable-pip-version-check -r requirements.txt; then
+elif fetched pyroscope_sdks.python 240 venv/bin/pip install -q --disable-pip-version-check -r requirements.txt; then
 	pushes python process_cpu:cpu:nanoseconds:cpu:nanoseconds:delta venv/bin/python pushing.py
 fi
 if ! command -v npm >/dev/null; then
 	skip pyroscope_sdks.node "npm is not installed; apt-get install npm"
-elif fetched node npm ci --ignore-scripts --no-audit --no-fund; then
+elif fetched pyroscope_sdks.node 240 npm ci --ignore-scripts --no-audit --no-fund; then
 	pushes node process_cpu:cpu:nanoseconds:wall:nanoseconds:delta node pushing.js
 fi
 refused=$(curl -s "$DECIMA_URL/metrics" | sed -n 's/^decima_receive_refused_total{.*} //p')
