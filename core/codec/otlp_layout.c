@@ -25,7 +25,6 @@
 
 #include "core/base/error.h"
 #include "core/base/protobuf.h"
-#include "core/codec/varints.h"
 
 enum { LOOKED_AT = 4096 /* samples */, LISTS_N = 5 /* by the number of the field */ };
 

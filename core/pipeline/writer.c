@@ -229,17 +229,25 @@ static int view_for(struct writer *w, struct dcm_batch *batch, struct dcm_batch 
 	return 0;
 }
 
+/* Of a write that begins now. */
+static int64_t deadline_of(struct writer *w)
+{
+	int64_t deadline = now_ns() + w->config.write_timeout_ns, stop = stop_at(w);
+
+	return deadline < stop ? deadline : stop;
+}
+
 static int write_once(struct writer *w, struct dcm_batch *batch, struct dcm_batch **view,
 		      struct dcm_error *why)
 {
-	int64_t deadline = now_ns() + w->config.write_timeout_ns, stop = stop_at(w);
+	int64_t deadline = deadline_of(w);
 	int r = view_for(w, batch, view, why);
 
 	if (r == 0) {
 		r = begin_write(w);
 		if (r < 0)
 			return r;
-		r = w->output.write(w->config.handle, *view, deadline < stop ? deadline : stop, why);
+		r = w->output.write(w->config.handle, *view, deadline, why);
 	}
 	if (r > 0)
 		r = -EIO;
@@ -291,7 +299,7 @@ static void write_output(struct writer *w, struct queue_item *item)
 /* The batches as they are: groups are for outputs whose names were found before. */
 static int write_together(struct writer *w, const struct queue_item *items, uint32_t n)
 {
-	int64_t deadline = now_ns() + w->config.write_timeout_ns, stop = stop_at(w);
+	int64_t deadline = deadline_of(w);
 	struct dcm_error why = DCM_ERROR_INIT;
 	struct dcm_batch *batches[GROUP_BATCHES];
 	int r = begin_write(w);
@@ -300,7 +308,7 @@ static int write_together(struct writer *w, const struct queue_item *items, uint
 		return r;
 	for (uint32_t i = 0; i < n; i++)
 		batches[i] = items[i].batch;
-	r = w->output.write_group(w->config.handle, batches, n, deadline < stop ? deadline : stop, &why);
+	r = w->output.write_group(w->config.handle, batches, n, deadline, &why);
 	if (r > 0)
 		r = -EIO;
 	if (r == 0 || is_passing(w, r))
@@ -345,6 +353,12 @@ static uint32_t write_some(struct writer *w, struct queue_item *items, uint32_t 
 			write_output(w, &items[i]);
 	}
 	return size;
+}
+
+static void write_outputs(struct writer *w, struct queue_item *items, uint32_t n)
+{
+	for (uint32_t at = 0; at < n;)
+		at += write_some(w, items + at, n - at);
 }
 
 /* ---- a storage ---- */
@@ -469,8 +483,8 @@ static void *run(void *arg)
 
 		if (w->config.storage)
 			write_storage(w, items, n);
-		for (uint32_t at = 0; !w->config.storage && at < n;)
-			at += write_some(w, items + at, n - at);
+		else
+			write_outputs(w, items, n);
 		if (is_late(w))
 			queue__discard(w->queue, "shutdown");
 	}

@@ -81,6 +81,8 @@ static const struct dcm_table options = {
 
 /* ---- state ---- */
 
+enum { GROUP_MOST = 64 }; /* batches in a request: what the other side takes */
+
 struct decima_output {
 	struct sender sender;
 	const struct dcm_host *host;
@@ -91,7 +93,7 @@ struct decima_output {
 	uint64_t n_taken;      /* of its profiles */
 	int64_t alone_mono_ns; /* until then batches go on their own */
 	/* Batches of groups that were sent and not answered with yes: any may be taken. Those of one gathering of the host's, at most. */
-	uint64_t unanswered[64];
+	uint64_t unanswered[GROUP_MOST];
 	uint32_t n_unanswered;
 	struct dcm_metric *delivered, *samples, *bytes, *failures, *begun;
 };
@@ -328,13 +330,11 @@ static bool is_unanswered(const struct decima_output *o, const struct dcm_batch 
 /* They are of those before, or all of these are settled. */
 static void note_unanswered(struct decima_output *o, struct dcm_batch *const *batches, uint32_t n)
 {
-	const uint32_t most = sizeof(o->unanswered) / sizeof(o->unanswered[0]);
-
 	if (is_unanswered(o, batches[0]))
 		return;
-	o->n_unanswered = 0;
-	for (uint32_t i = 0; i < n && i < most; i++)
-		o->unanswered[o->n_unanswered++] = identity_of(batches[i], DCM_NONE);
+	for (uint32_t i = 0; i < n; i++)
+		o->unanswered[i] = identity_of(batches[i], DCM_NONE);
+	o->n_unanswered = n;
 }
 
 /*
@@ -396,11 +396,9 @@ static int decima_write(void *instance, struct dcm_batch *batch, int64_t deadlin
 /* ---- several batches ---- */
 
 /* Each behind its length. */
-static int encode_group(struct decima_output *o, struct dcm_batch *const *batches, uint32_t n,
-			struct buf *out, struct dcm_error *err)
+static int encode_group(struct decima_output *o, bool alone, struct dcm_batch *const *batches,
+			uint32_t n, struct buf *out, struct dcm_error *err)
 {
-	const bool alone = is_alone(o);
-
 	for (uint32_t i = 0; i < n; i++) {
 		CLEANUP(mem__freep) uint8_t *data = NULL;
 		size_t bytes = 0;
@@ -431,7 +429,7 @@ static int deliver_group(struct decima_output *o, struct dcm_batch *const *batch
 {
 	CLEANUP(buf__fini) struct buf body = { 0 }, answer = { 0 };
 	const bool alone = is_alone(o);
-	int r = encode_group(o, batches, n, &body, err);
+	int r = encode_group(o, alone, batches, n, &body, err);
 
 	if (r == 0) {
 		o->host->metric_add(o->begun, !alone && !o->follows);
@@ -445,13 +443,18 @@ static int deliver_group(struct decima_output *o, struct dcm_batch *const *batch
 	return r;
 }
 
-static void count_group(struct decima_output *o, struct dcm_batch *const *batches, uint32_t n)
+/* How many profiles they have. */
+static uint32_t count_group(struct decima_output *o, struct dcm_batch *const *batches, uint32_t n)
 {
+	uint32_t n_profiles = 0;
+
 	for (uint32_t i = 0; i < n; i++) {
+		n_profiles += batches[i]->n_profiles;
 		o->host->metric_add(o->samples, batches[i]->n_rows);
 		uploads__see(o->sender.uploads, batches[i]);
 	}
 	o->host->metric_add(o->delivered, n);
+	return n_profiles;
 }
 
 /* What is refused goes batch by batch: by itself one may be too large for a session, or go profile by profile. */
@@ -465,8 +468,7 @@ static int decima_write_group(void *instance, struct dcm_batch *const *batches, 
 	int r;
 
 	err = err ? err : &own;
-	if (n > sizeof(o->unanswered) / sizeof(o->unanswered[0]) ||
-	    sender__has_begun(&o->sender, batches, n))
+	if (n > GROUP_MOST || sender__has_begun(&o->sender, batches, n))
 		return error__set(err, -ENOTSUP, "one of the batches goes on where it was");
 	r = deliver_group(o, batches, n, deadline_mono_ns, err);
 	if (followed && is_unknown(o, r))
@@ -479,11 +481,9 @@ static int decima_write_group(void *instance, struct dcm_batch *const *batches, 
 	if (r == -ENOMEM)
 		r = error__set(err, -EAGAIN, "no memory for a request");
 	if (r == 0)
-		count_group(o, batches, n);
+		n_profiles = count_group(o, batches, n);
 	else
 		o->host->metric_add(o->failures, 1);
-	for (uint32_t i = 0; i < n; i++)
-		n_profiles += batches[i]->n_profiles;
 	return sender__settle_group(&o->sender, n_profiles, r, err);
 }
 
