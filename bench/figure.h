@@ -52,19 +52,25 @@ static inline void figure__judged(const char *name, double value, const char *un
 	fflush(stdout);
 }
 
+/* A miss by more than this factor is none that a reason given beforehand explains. */
+enum { EXPLAINED_FACTOR = 2 };
+
 /*
  * A value that has a target in `unit`: whether it is met is in the line, and bench/lib/judge.awk
- * counts. `why`, or NULL, is a sentence for when it is missed: what is known to cost more here.
+ * counts. `why`, or NULL, is a sentence for when it is missed, by no more than EXPLAINED_FACTOR: what
+ * is known to cost more here.
  */
 static inline void figure_at_most(const char *name, double value, const char *unit, double target,
 				  const char *why)
 {
-	figure__judged(name, value, unit, "<=", target, value <= target, why);
+	figure__judged(name, value, unit, "<=", target, value <= target,
+		       value <= EXPLAINED_FACTOR * target ? why : NULL);
 }
 static inline void figure_at_least(const char *name, double value, const char *unit, double target,
 				   const char *why)
 {
-	figure__judged(name, value, unit, ">=", target, value >= target, why);
+	figure__judged(name, value, unit, ">=", target, value >= target,
+		       EXPLAINED_FACTOR * value >= target ? why : NULL);
 }
 
 static inline double seconds_of(clockid_t clock)

@@ -80,6 +80,18 @@ typedef struct pt_regs arch_regs;
 		(to)[15] = (from)->r15;                                                            \
 	})
 
+/* ret; ret with words to pop; and ret behind a prefix that means nothing to it. */
+static __always_inline int arch_is_ret(const __u8 *at)
+{
+	return (at[0] & 0xfe) == 0xc2 || ((at[0] & 0xfe) == 0xf2 && at[1] == 0xc3);
+}
+
+/* mov of the stack pointer to the frame pointer, in either of its two forms: gcc's, and that of HotSpot and CoreCLR. */
+static __always_inline int arch_is_record(const __u8 *at)
+{
+	return (at[0] == 0x89 && at[1] == 0xe5) || (at[0] == 0x8b && at[1] == 0xec);
+}
+
 /*
  * code[1] is the byte at the program counter. `ret` finds its address at the stack pointer whatever
  * the code around it does. The other patterns are the standard prologue, endbr64; push %rbp; mov
@@ -87,11 +99,11 @@ typedef struct pt_regs arch_regs;
  */
 static __always_inline enum arch_leaf arch_leaf_rule(const __u8 *code)
 {
-	if (code[1] == 0xc3 || code[1] == 0x55)
+	if (arch_is_ret(code + 1) || code[1] == 0x55)
 		return ARCH_LEAF_AT_SP;
 	if (code[1] == 0xf3 && code[2] == 0x0f && code[3] == 0x1e && code[4] == 0xfa && code[5] == 0x55)
 		return ARCH_LEAF_AT_SP;
-	if (code[0] == 0x55 && code[1] == 0x48 && code[2] == 0x89 && code[3] == 0xe5)
+	if (code[0] == 0x55 && code[1] == 0x48 && arch_is_record(code + 2))
 		return ARCH_LEAF_PAST_SP;
 	return ARCH_LEAF_FRAME;
 }
@@ -99,11 +111,11 @@ static __always_inline enum arch_leaf arch_leaf_rule(const __u8 *code)
 /* The same of 32-bit code, whose words have 4 bytes: endbr32; push %ebp; mov %esp,%ebp. */
 static __always_inline enum arch_leaf arch_leaf_rule_compat(const __u8 *code)
 {
-	if (code[1] == 0xc3 || code[1] == 0x55)
+	if (arch_is_ret(code + 1) || code[1] == 0x55)
 		return ARCH_LEAF_AT_SP;
 	if (code[1] == 0xf3 && code[2] == 0x0f && code[3] == 0x1e && code[4] == 0xfb && code[5] == 0x55)
 		return ARCH_LEAF_AT_SP;
-	if (code[0] == 0x55 && code[1] == 0x89 && code[2] == 0xe5)
+	if (code[0] == 0x55 && arch_is_record(code + 1))
 		return ARCH_LEAF_PAST_SP;
 	return ARCH_LEAF_FRAME;
 }

@@ -65,6 +65,8 @@ volatile __u64 seen_pages[SAMPLER_SEEN];
 /* And how many samples were deferred for them in the second that began at deferred_ns. */
 volatile __u32 deferred_pid[SAMPLER_SEEN], deferred_n[SAMPLER_SEEN];
 volatile __u64 deferred_ns[SAMPLER_SEEN];
+/* And whether their last sample was (is_in_doubt). */
+volatile __u8 in_doubt[SAMPLER_SEEN];
 
 struct {
 	__uint(type, BPF_MAP_TYPE_RINGBUF);
@@ -518,13 +520,14 @@ static __always_inline int may_defer(struct scratch *s)
 
 /*
  * The 1st, 2nd, 4th, 8th.. of its process within this second: what it waits for is looked for at
- * once, and what the next ones wait for too, but not for each.
+ * once, and what the next ones wait for too, but not for each. And where files take turns, the
+ * first of a turn: all that follow are walked wrong until user space looks.
  */
-static __always_inline int should_wake_reader(const struct sampler_sample *r)
+static __always_inline int should_wake_reader(const struct scratch *s, int begins_doubt)
 {
-	__u32 n = deferred_n[seen_slot(r->head.pid)];
+	__u32 n = deferred_n[seen_slot(s->sample.head.pid)];
 
-	return (n & (n - 1)) == 0;
+	return (n & (n - 1)) == 0 || (begins_doubt && s->walk.exec_pages & TABLES_TURNS);
 }
 
 /* The stack from `sp` up, page by page until one is not there. */
@@ -565,10 +568,12 @@ static __always_inline int defer(struct scratch *s, struct sampler_stats *st)
 {
 	struct step *step = &s->walk.step;
 	__u64 flags = BPF_RB_NO_WAKEUP;
-	__u32 zero = 0, n = 0;
+	__u32 zero = 0, n = 0, slot = seen_slot(s->sample.head.pid);
+	int doubt = is_in_doubt(s), begins_doubt = doubt && !in_doubt[slot];
 	struct raw *r;
 
-	if (!is_in_doubt(s))
+	in_doubt[slot] = doubt; /* other CPUs may write there */
+	if (!doubt)
 		return 0;
 	r = may_defer(s) ? bpf_map_lookup_elem(&raw_scratches, &zero) : 0;
 	if (r) {
@@ -592,7 +597,7 @@ static __always_inline int defer(struct scratch *s, struct sampler_stats *st)
 	r->head.has_code = step_code(step, r->head.pc - ARCH_CODE_BEFORE, r->head.code) == 0;
 	r->head.n_bytes = n;
 	s->sample.head.kind = SAMPLER_SAMPLE;
-	if (is_new(&s->sample) || should_wake_reader(&s->sample) ||
+	if (is_new(&s->sample) || should_wake_reader(s, begins_doubt) ||
 	    bpf_ringbuf_query(&raws, BPF_RB_AVAIL_DATA) > bpf_ringbuf_query(&raws, BPF_RB_RING_SIZE) / 2)
 		flags = BPF_RB_FORCE_WAKEUP;
 	if (bpf_ringbuf_output(&raws, r, sizeof(r->head) + n, flags))

@@ -102,7 +102,7 @@ static __always_inline int step_open_table(struct step *s)
 	struct tables_head *head;
 	char *chunk;
 
-	s->n_pages = 0;
+	s->n_pages = s->head_flags = 0;
 	if (s->table < TABLES_IS_ADDRESS)
 		return 0;
 	chunk = step_chunk(s, s->table);
@@ -388,15 +388,15 @@ static __always_inline int step_is_outermost(struct step *s, int is_kept, __u64 
 }
 
 /*
- * By frame pointer, with doubt: JIT code, or code without a rule in a file (`rule`: what stands for
- * it there). A frame pointer of 0 is the outermost frame's where a frame record says so, and all code
+ * By frame pointer, with doubt: JIT code, a file that nobody can read, or code without a rule in a file
+ * (`rule`: what stands for it there). A frame pointer of 0 is the outermost frame's where a frame record says so, and all code
  * keeps such records. In the register alone it says nothing: a thread begins with 0 there, and code
  * that keeps no frame pointers may never set it, or use it as it likes. Such code that is a root has a
  * rule of its own (unwind/stubs.h).
  */
 static __always_inline int step_frame_pointer(struct step *s, const struct unwind_rule *rule)
 {
-	int is_kept = !rule || rule->cfa == UNWIND_CFA_FRAME_RECORDS;
+	int is_kept = rule ? rule->cfa == UNWIND_CFA_FRAME_RECORDS : s->table != TABLES_IS_UNKNOWN;
 	int bare = !is_kept && !(s->head_flags & TABLES_HEAD_BARE);
 	__u64 fp = s->fp, ra = 0;
 	int end;
@@ -481,7 +481,7 @@ static __always_inline int step_to_caller(struct step *s)
 		return step_end(s, SAMPLER_OUTCOME_PENDING);
 	if (s->table == TABLES_IS_OVER_BUDGET)
 		return step_end(s, SAMPLER_OUTCOME_OVER_BUDGET);
-	if (s->table == TABLES_IS_MEMORY || s->table == TABLES_IS_STACK)
+	if (s->table < TABLES_IS_ADDRESS)
 		return step_frame_pointer(s, NULL);
 	number = step_find_rule(s, s->pc - !s->interrupted);
 	rule = step_rule(s, number);

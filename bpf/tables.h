@@ -40,9 +40,10 @@ enum {
 /* What stands where a mapping's table would: its code has none. */
 enum tables_without {
 	TABLES_IS_PENDING = 0,	   /* not yet */
-	TABLES_IS_MEMORY = 1,	   /* JIT code, or a file that nobody can read: frame pointers */
+	TABLES_IS_MEMORY = 1,	   /* JIT code: frame pointers */
 	TABLES_IS_OVER_BUDGET = 2, /* the heap has no room for it */
 	TABLES_IS_STACK = 3,	   /* the process's stack, made executable: nothing returns there */
+	TABLES_IS_UNKNOWN = 4,	   /* a file that nobody can read: frame pointers are a guess */
 	TABLES_IS_ADDRESS = 64,	   /* this and what is above are addresses */
 };
 

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * fuzz/fuzz_receive.c - forms and application names from anybody
+ * fuzz/fuzz_receive.c - forms, application names and groups of messages from anybody
  *
  * Up to the first line's end it is an application's name, up to the next a Content-Type, the rest a form. What was read of the
- * form is written as a form, and read again: the same parts must come. Labels keep their rules.
+ * form is written as a form, and read again: the same parts must come. Labels keep their rules. The rest is a group, too.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -12,6 +12,7 @@
 #include "core/base/str.h"
 #include "fuzz/line.h"
 #include "plugins/input/receive/form.h"
+#include "plugins/input/receive/group.h"
 #include "plugins/input/receive/labels.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
@@ -93,6 +94,21 @@ static void try_form(struct dcm_str type, const uint8_t *body, size_t n)
 	buf__fini(&again);
 }
 
+/* All of the body, and nothing else, in its order. */
+static void try_group(const uint8_t *body, size_t n)
+{
+	struct group_message messages[GROUP_MESSAGES_MAX];
+	uint32_t k = group__cut(body, n, messages);
+	const uint8_t *at = body;
+
+	expect(k <= GROUP_MESSAGES_MAX);
+	for (uint32_t i = 0; i < k; i++) {
+		expect(messages[i].data == at + 4 && messages[i].n > 0);
+		at = messages[i].data + messages[i].n;
+	}
+	expect(k == 0 || at == body + n);
+}
+
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
 	struct dcm_str rest = { (const char *)data, (uint32_t)size }, app, type;
@@ -102,6 +118,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	app = line__take(&rest);
 	type = line__take(&rest);
 	try_app(app);
+	try_group((const uint8_t *)rest.p, rest.n);
 	if (rest.n)
 		try_form(type, (const uint8_t *)rest.p, rest.n);
 	return 0;

@@ -98,6 +98,10 @@ fuzz_programs += fuzz/fuzz_talk
 fuzz_fuzz_talk_SOURCES = fuzz/fuzz_talk.c core/api/reflection.c $(FUZZ_MAIN)
 fuzz_fuzz_talk_LDADD = $(CODEC_LA) $(NET_LA) $(FUZZ_LDFLAGS)
 
+fuzz_programs += fuzz/fuzz_http2
+fuzz_fuzz_http2_SOURCES = fuzz/fuzz_http2.c core/api/reflection.c $(FUZZ_MAIN)
+fuzz_fuzz_http2_LDADD = $(CODEC_LA) $(NET_LA) $(FUZZ_LDFLAGS)
+
 fuzz_programs += fuzz/fuzz_upload_ask fuzz/fuzz_upload_stream
 fuzz_fuzz_upload_ask_SOURCES = fuzz/fuzz_upload_ask.c core/api/upload_ask.c core/api/upload_ask.h $(FUZZ_MAIN)
 fuzz_fuzz_upload_ask_LDADD = $(CODEC_LA) $(FUZZ_LDFLAGS)
@@ -107,6 +111,9 @@ fuzz_fuzz_upload_stream_LDADD = $(CODEC_LA) $(NET_LA) $(DEFLATE_LA) $(FUZZ_LDFLA
 fuzz_programs += fuzz/fuzz_grpc
 fuzz_fuzz_grpc_SOURCES = fuzz/fuzz_grpc.c $(FUZZ_MAIN)
 fuzz_fuzz_grpc_LDADD = $(NET_LA) $(FUZZ_LDFLAGS)
+fuzz_programs += fuzz/fuzz_grpc_client
+fuzz_fuzz_grpc_client_SOURCES = fuzz/fuzz_grpc_client.c fuzz/line.h core/net/grpc_client.c core/net/grpc_client.h $(FUZZ_MAIN)
+fuzz_fuzz_grpc_client_LDADD = $(NET_LA) $(FUZZ_LDFLAGS)
 
 fuzz_programs += fuzz/fuzz_otlp
 fuzz_fuzz_otlp_SOURCES = fuzz/fuzz_otlp.c $(FUZZ_MAIN) tests/unit/batch_judge.c tests/unit/batch_judge.h
@@ -114,7 +121,8 @@ fuzz_fuzz_otlp_LDADD = $(CODEC_LA) $(FUZZ_LDFLAGS)
 
 fuzz_programs += fuzz/fuzz_receive
 fuzz_fuzz_receive_SOURCES = fuzz/fuzz_receive.c fuzz/line.h plugins/input/receive/form.c plugins/input/receive/form.h \
-	plugins/input/receive/labels.c plugins/input/receive/labels.h $(FUZZ_MAIN)
+	plugins/input/receive/group.c plugins/input/receive/group.h plugins/input/receive/labels.c \
+	plugins/input/receive/labels.h $(FUZZ_MAIN)
 fuzz_fuzz_receive_LDADD = $(BASE_LA) $(FUZZ_LDFLAGS)
 
 fuzz_programs += fuzz/fuzz_yaml

@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * core/api/health.c - grpc.health.v1.Health: Check, for probes that speak gRPC, and Watch, for balancers
+ * core/api/health.c - grpc.health.v1.Health: Check and List, for probes that speak gRPC, and Watch, for balancers
  *
  * Source: grpc/grpc, doc/health-checking.md and src/proto/grpc/health/v1/health.proto:
  *
  *	Check: HealthCheckRequest { string service = 1 } -> HealthCheckResponse { ServingStatus status = 1 }
- *	Watch: the same, and another HealthCheckResponse whenever it is another status
+ *	List: HealthListRequest {} -> HealthListResponse { map<string, HealthCheckResponse> statuses = 1 }
+ *	Watch: as Check, and another HealthCheckResponse whenever it is another status
  *
  * The service "" is the server as a whole; it serves when it is ready, as /-/ready has it. Of others it
  * knows nothing: Check says NOT_FOUND, Watch SERVICE_UNKNOWN.
@@ -60,6 +61,19 @@ void api__health_check(void *ctx, const struct http_request *req, struct http_re
 		return;
 	}
 	put_status(resp, status_now(ctx, req));
+}
+
+/* Of the map one entry, whose key "" needs not be said. */
+void api__health_list(void *ctx, const struct http_request *req, struct http_response *resp)
+{
+	struct buf status = { 0 }, entry = { 0 };
+
+	snprintf(resp->content_type, sizeof(resp->content_type), "application/proto");
+	pb__put_varint(&status, 1, status_now(ctx, req));
+	pb__put_nested(&entry, 2, &status);
+	pb__put_nested(&resp->body, 1, &entry);
+	buf__fini(&status);
+	buf__fini(&entry);
 }
 
 /* Of one call of Watch. */

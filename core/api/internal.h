@@ -101,7 +101,7 @@ bool api_param__number(const struct http_request *req, const char *name, uint32_
 		       uint32_t *ret, struct http_response *resp);
 /* json unless asked for text. */
 bool api_param__format(const struct http_request *req, enum api_format *ret, struct http_response *resp);
-/* Labels between commas. */
+/* Labels between commas, as selector__names() reads them; a comma too many does not matter. < 0: the response is a problem. */
 int api_param__labels(const struct http_request *req, const char *name, const struct dcm_str **ret,
 		      uint32_t *ret_n, struct http_response *resp);
 
@@ -138,8 +138,7 @@ struct api_grouped {
 };
 void api_grouped__saw(struct api_grouped *g, const struct question *q, struct dcm_str name,
 		      struct dcm_str value);
-/* NAME=VALUE, and all of those that lead stacks. */
-void api_grouped__saw_frame(struct api_grouped *g, const struct question *q, struct dcm_str text);
+/* All of those that lead stacks. */
 void api_grouped__saw_frames(struct api_grouped *g, const struct question *q, const struct frames *f);
 /* Names the first label that none has, where there are groups at all. */
 void api_grouped__note(const struct api_grouped *g, const struct question *q,
@@ -198,6 +197,7 @@ void api__healthy(void *ctx, const struct http_request *req, struct http_respons
 void api__ready(void *ctx, const struct http_request *req, struct http_response *resp);
 void api__health_check(void *ctx, const struct http_request *req, struct http_response *resp);
 void api__reflection(void *ctx, const struct http_request *req, struct http_response *resp); /* ctx: the routes */
+void api__health_list(void *ctx, const struct http_request *req, struct http_response *resp);
 void api__health_watch(void *ctx, const struct http_request *req, struct http_response *resp);
 void api__metrics(void *ctx, const struct http_request *req, struct http_response *resp);
 void api__reload(void *ctx, const struct http_request *req, struct http_response *resp);

@@ -9,6 +9,7 @@
 #include "core/api/internal.h"
 #include "core/base/str.h"
 #include "core/query/render.h"
+#include "core/query/selector.h"
 
 enum { NAME_MAX_CELLS = 80, LABELS_MAX = 32 };
 
@@ -64,21 +65,24 @@ void api_grouped__saw(struct api_grouped *g, const struct question *q, struct dc
 			g->has |= UINT32_C(1) << i;
 }
 
-void api_grouped__saw_frame(struct api_grouped *g, const struct question *q, struct dcm_str text)
-{
-	for (uint32_t i = 0; i < q->n_group_by; i++) {
-		struct dcm_str name = q->group_by[i];
-
-		if (str__starts(text, name) && text.n > name.n && text.p[name.n] == '=')
-			api_grouped__saw(g, q, name,
-					 (struct dcm_str){ text.p + name.n + 1, text.n - name.n - 1 });
-	}
-}
-
+/* Each is NAME=VALUE, with the name as a selector writes it. */
 void api_grouped__saw_frames(struct api_grouped *g, const struct question *q, const struct frames *f)
 {
-	for (uint64_t i = 0; i < (uint64_t)f->batch->n_profiles * f->n_by; i++)
-		api_grouped__saw_frame(g, q, f->v[f->labels[i]].name);
+	struct buf name = { 0 };
+
+	for (uint32_t k = 0; k < f->n_by; k++) {
+		buf__reset(&name);
+		selector__put_name(q->group_by[k], &name);
+		/* Without memory for a name nothing is said of it. */
+		for (uint32_t p = 0; !name.error && p < f->batch->n_profiles; p++) {
+			const struct dcm_str text = f->v[f->labels[(size_t)p * f->n_by + k]].name;
+			const uint32_t at = (uint32_t)name.n + 1;
+
+			api_grouped__saw(g, q, q->group_by[k],
+					 (struct dcm_str){ text.p + at, text.n - at });
+		}
+	}
+	buf__fini(&name);
 }
 
 void api_grouped__note(const struct api_grouped *g, const struct question *q,

@@ -8,6 +8,7 @@
 #include "core/api/internal.h"
 #include "core/base/str.h"
 #include "core/base/units.h"
+#include "core/query/selector.h"
 
 #define HOUR_MS INT64_C(3600000)
 
@@ -78,30 +79,21 @@ bool api_range__read(const struct http_request *req, struct api_range *range, st
 int api_param__labels(const struct http_request *req, const char *name, const struct dcm_str **ret,
 		      uint32_t *ret_n, struct http_response *resp)
 {
-	struct dcm_str text = http_request__param(req, name), *labels;
-	uint32_t n = 0, max = 1;
+	struct dcm_str *all;
+	struct dcm_error err = DCM_ERROR_INIT;
+	uint32_t n = 0, n_all;
+	int r = selector__names(http_request__param(req, name), req->arena, &all, &n_all, &err);
 
 	*ret = NULL;
 	*ret_n = 0;
-	if (text.n == 0)
-		return 0;
-	for (uint32_t i = 0; i < text.n; i++)
-		max += text.p[i] == ',';
-	labels = max <= 32 ? arena__alloc(req->arena, max * sizeof(*labels)) : NULL;
-	if (!labels) {
-		http_response__problem(resp, 400, "%s: at most 32 labels", name);
-		return -EINVAL;
+	if (r < 0) {
+		http_response__problem(resp, r == -ENOMEM ? 503 : 400, "%s: %s", name, err.text);
+		return r;
 	}
-	while (text.n > 0) {
-		const char *comma = memchr(text.p, ',', text.n);
-		uint32_t len = comma ? (uint32_t)(comma - text.p) : text.n;
-
-		if (len > 0)
-			labels[n++] = (struct dcm_str){ text.p, len };
-		text.p += len + (comma ? 1 : 0);
-		text.n -= len + (comma ? 1 : 0);
-	}
-	*ret = labels;
+	for (uint32_t i = 0; i < n_all; i++)
+		if (all[i].n > 0)
+			all[n++] = all[i];
+	*ret = n ? all : NULL;
 	*ret_n = n;
 	return 0;
 }

@@ -17,6 +17,7 @@
 #include "core/base/str.h"
 #include "core/base/units.h"
 #include "core/query/render.h"
+#include "core/query/selector.h"
 
 enum { DEFAULT_STEPS = 60, MAX_POINTS = 11000, MAX_TOP = 1000 };
 
@@ -67,7 +68,7 @@ static void points_as_text(const struct dcm_points *p, struct dcm_str unit, stru
 	buf__byte(b, '{');
 	for (uint32_t i = 0; i < p->n_labels; i++) {
 		buf__text(b, i ? ", " : "");
-		render__text(p->labels[i].name, 0, b);
+		selector__put_name(p->labels[i].name, b);
 		buf__text(b, "=\"");
 		render__text(p->labels[i].value, 0, b);
 		buf__byte(b, '"');

@@ -9,6 +9,7 @@ core_base_libbase_la_SOURCES = \
 	core/base/clock.c core/base/clock.h \
 	core/base/cond.c core/base/cond.h \
 	core/base/dir.c core/base/dir.h \
+	core/base/errands.c core/base/errands.h \
 	core/base/error.c core/base/error.h \
 	core/base/fd.c core/base/fd.h \
 	core/base/grpc_head.h \

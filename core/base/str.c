@@ -158,6 +158,14 @@ bool str__is_utf8(struct dcm_str s)
 	return true;
 }
 
+bool str__is_label_name(struct dcm_str s)
+{
+	for (uint32_t i = 0; i < s.n; i++)
+		if ((uint8_t)s.p[i] < 0x20 || s.p[i] == 0x7f)
+			return false;
+	return s.n > 0 && str__is_utf8(s);
+}
+
 size_t str__utf8_cut(const char *p, size_t n)
 {
 	for (size_t back = 1; back <= 3 && back <= n; back++) {

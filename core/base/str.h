@@ -44,6 +44,8 @@ unsigned str__distance(struct dcm_str a, struct dcm_str b, unsigned limit);
 
 /* True when the bytes are well-formed UTF-8 (RFC 3629). */
 bool str__is_utf8(struct dcm_str s);
+/* What a batch takes as a label's name: that, not empty, and without control characters (C0, DEL). */
+bool str__is_label_name(struct dcm_str s);
 
 /*
  * Bytes of the well-formed UTF-8 character at p, of which n bytes may be read: 1 to 4, or 0 when

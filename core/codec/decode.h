@@ -58,6 +58,7 @@ struct decode_options {
 	bool (*name_of)(void *ctx, uint64_t address, struct dcm_str *ret_name,
 			struct dcm_str *ret_system_name);
 	void *name_ctx;
+	bool has_elf_addresses; /* pprof: addresses in files are the ELF files' already, wherever these were mapped */
 };
 
 /* What the numbers of a text are, and how many there are to each of them. */

@@ -14,7 +14,8 @@
  *               process_cpu, memory, goroutine, ...
  *   address     a file offset, when the mapping has a range and a file or build id: the same code
  *               in two processes is one location then. A mapping of all addresses, [0, 2^64 - 1),
- *               or [0, 0) with a build id says that the address is an ELF address already. All
+ *               or [0, 0) with a build id says that the address is an ELF address already, and so does
+ *               options.has_elf_addresses of all in files. All
  *               others are addresses in the process's memory.
  *   frame kind  by the mapping: kernel, module, native, JIT for anonymous memory; a function
  *               without mapping and address whose name is in brackets is a note.

@@ -212,12 +212,14 @@ static uint32_t build_id_of(struct pprof_input *in, struct dcm_str id)
 	return builder__string(in->b, (struct dcm_str){ text, id.n });
 }
 
-static enum pprof_addresses addresses_of(const struct dcm_mapping *m)
+static enum pprof_addresses addresses_of(const struct pprof_input *in, const struct dcm_mapping *m)
 {
 	bool everything = m->start == 0 && m->offset == 0 && m->limit == UINT64_MAX;
 	bool unknown = m->start == 0 && m->offset == 0 && m->limit == 0;
 
 	if (m->kind == DCM_MAPPING_KERNEL || m->kind == DCM_MAPPING_MODULE || everything)
+		return PPROF_IN_ELF;
+	if (in->o->has_elf_addresses && m->kind == DCM_MAPPING_FILE)
 		return PPROF_IN_ELF;
 	if (unknown)
 		return m->build_id ? PPROF_IN_ELF : PPROF_IN_PROCESS;
@@ -250,7 +252,7 @@ static int read_mapping(struct pprof_input *in, size_t i)
 	/* Memory without a file has no build id; so there is a file, whose name was not told. */
 	if (m->raw.kind == DCM_MAPPING_ANON && m->raw.build_id)
 		m->raw.kind = DCM_MAPPING_FILE;
-	m->addresses = addresses_of(&m->raw);
+	m->addresses = addresses_of(in, &m->raw);
 	if (!str__eq(file, STR("//anon"))) {
 		r = pprof_input__string(in, at, names[5], v[5], &m->raw.file);
 		if (r < 0)

@@ -36,11 +36,12 @@ enum { N_GAUGES = 2, N_TEMPORALITIES = sizeof(temporalities) / sizeof(temporalit
 struct dialect {
 	const char *name;
 	uint32_t series;     /* number of the field */
+	uint32_t normalized; /* of another: addresses are the ELF files' already; 0: there is none */
 	bool has_label_sets; /* labels stand in a message of their own */
 	bool takes_gauges;   /* what is in use is a gauge whatever the profile's duration says */
 };
-static const struct dialect push_v1 = { "push.v1", 1, false, true };
-static const struct dialect write_raw = { "writeraw", 2, true, false };
+static const struct dialect push_v1 = { "push.v1", 1, 0, false, true };
+static const struct dialect write_raw = { "writeraw", 2, 3, true, false };
 
 struct request {
 	const struct dialect *dialect;
@@ -49,6 +50,7 @@ struct request {
 	struct dcm_error *err;
 	uint64_t left; /* bytes that raw profiles may yet have */
 	uint32_t n_series, n_profiles;
+	bool is_normalized;
 	/* Of the series at hand: */
 	struct dcm_str name;
 	bool has_differences; /* __delta__="false" */
@@ -155,6 +157,7 @@ static int read_profile(struct request *q, const struct pb_field *raw)
 	o.name = q->name;
 	o.labels = q->labels;
 	o.n_labels = q->n_labels;
+	o.has_elf_addresses = q->is_normalized;
 	if (q->dialect->takes_gauges) {
 		o.temporalities = temporalities;
 		o.n_temporalities = q->has_differences ? N_TEMPORALITIES : N_GAUGES;
@@ -202,6 +205,19 @@ static int read_series(struct request *q, const struct pb_field *series)
 	return e;
 }
 
+/* It stands behind the series as a rule. */
+static bool is_normalized(const struct dialect *dialect, const uint8_t *data, size_t n)
+{
+	struct pb_reader r = pb__reader(data, n);
+	struct pb_field f;
+	bool is = false;
+
+	while (dialect->normalized && pb__next(&r, &f))
+		if (f.number == dialect->normalized && f.type == PB_VARINT)
+			is = f.value;
+	return is;
+}
+
 static int read_request(const struct dialect *dialect, const uint8_t *data, size_t n,
 			const struct decode_options *o, struct dcm_builder *b, struct dcm_error *err)
 {
@@ -212,6 +228,7 @@ static int read_request(const struct dialect *dialect, const uint8_t *data, size
 	struct pb_field f;
 	int e = 0;
 
+	q.is_normalized = is_normalized(dialect, data, n);
 	while (e == 0 && pb__next(&r, &f))
 		if (is_message(&f, dialect->series))
 			e = read_series(&q, &f);

@@ -61,16 +61,16 @@ static void escape_urls(const struct writer *w, const char *text, struct buf *to
 	while ((host = strstr(text, "://"))) {
 		host += 3;
 		escape(w, text, (size_t)(host - text), to);
-		at = memrchr(host, '@', strcspn(host, "/?# "));
+		at = memrchr(host, '@', strcspn(host, "/?# \""));
 		if (at && at > host)
 			buf__text(to, EFFECTIVE_HIDDEN);
 		text = at ? at : host;
-		query = text + strcspn(text, "?# ");
+		query = text + strcspn(text, "?# \"");
 		if (*query != '?' || !query[1] || memmem(text, (size_t)(query - text), "://", 3))
 			continue; /* none, or another URL's */
 		escape(w, text, (size_t)(query - text) + 1, to);
 		buf__text(to, EFFECTIVE_HIDDEN);
-		text = query + strcspn(query, "# ");
+		text = query + strcspn(query, "# \"");
 	}
 	escape(w, text, strlen(text), to);
 }
@@ -90,6 +90,15 @@ static void write_text(const struct writer *w, const char *text)
 	buf__fini(&shown);
 }
 
+/* JSON is YAML in one line. */
+static void write_json(const struct writer *w, const char *text)
+{
+	if (w->hides)
+		escape_urls(w, text, w->out);
+	else
+		escape(w, text, strlen(text), w->out);
+}
+
 /* The fewest digits that read back as the same number. */
 static void write_number(const struct writer *w, double v, const char *unit)
 {
@@ -106,7 +115,7 @@ static void write_number(const struct writer *w, double v, const char *unit)
 static bool is_text(enum dcm_option_type type)
 {
 	return type == DCM_OPT_STRING || type == DCM_OPT_SECRET || type == DCM_OPT_REGEX ||
-	       type == DCM_OPT_SELECTOR;
+	       type == DCM_OPT_SELECTOR || type == DCM_OPT_JSON;
 }
 
 static void write_scalar(const struct writer *w, const struct dcm_option *row, const void *at)
@@ -132,6 +141,9 @@ static void write_scalar(const struct writer *w, const struct dcm_option *row, c
 		break;
 	case DCM_OPT_CHOICE:
 		dump__scalar(str__of(row->choices[*(const int32_t *)at]), w->out);
+		break;
+	case DCM_OPT_JSON:
+		write_json(w, *(const char *const *)at);
 		break;
 	case DCM_OPT_SECRET:
 		if (w->hides) {

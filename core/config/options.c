@@ -192,6 +192,100 @@ static bool fill_scalar(struct filler *f, const struct dcm_option *row, const st
 }
 
 /* ------------------------------------------------------------------------------------------------
+ * Values of any kind
+ */
+
+static bool write_json(struct filler *f, const struct node *n, bool no_env, struct buf *out);
+
+/* As RFC 8259 has numbers; what YAML has besides (0x10, 1_000, .inf) is a text there. */
+static bool is_json_number(const char *s)
+{
+	const char *digits = s += *s == '-';
+
+	s += strspn(s, "0123456789");
+	if (s == digits || (digits[0] == '0' && s > digits + 1))
+		return false;
+	if (*s == '.') {
+		digits = ++s;
+		s += strspn(s, "0123456789");
+		if (s == digits)
+			return false;
+	}
+	if (*s == 'e' || *s == 'E') {
+		digits = s += s[1] == '+' || s[1] == '-' ? 2 : 1;
+		s += strspn(s, "0123456789");
+		if (s == digits)
+			return false;
+	}
+	return !*s;
+}
+
+static bool write_json_scalar(struct filler *f, const struct node *n, bool no_env, struct buf *out)
+{
+	const struct spot s = { n, n->at, no_env };
+	struct dcm_str text;
+
+	if (node__is_null(n)) {
+		buf__text(out, "null");
+		return true;
+	}
+	if (!scalar_text(f, &s, &text))
+		return false;
+	if (n->plain &&
+	    (is_json_number(text.p) || str__eq(text, STR("true")) || str__eq(text, STR("false"))))
+		buf__append(out, text.p, text.n);
+	else
+		buf__json(out, text);
+	return true;
+}
+
+static bool write_json_member(struct filler *f, const struct member *m, bool no_env, struct buf *out)
+{
+	const struct node key = { .kind = NODE_SCALAR, .at = m->at, .text = m->key };
+	bool is_whole = write_json_scalar(f, &key, no_env, out);
+
+	buf__text(out, ": ");
+	return is_whole && write_json(f, m->value, no_env, out);
+}
+
+static bool write_json_items(struct filler *f, const struct node *n, bool no_env, struct buf *out)
+{
+	const bool is_map = n->kind == NODE_MAP;
+	bool is_whole = true;
+
+	buf__byte(out, is_map ? '{' : '[');
+	for (uint32_t i = 0; i < n->n && is_whole; i++) {
+		buf__text(out, i ? ", " : "");
+		is_whole = is_map ? write_json_member(f, &n->members[i], no_env, out)
+				  : write_json(f, n->items[i], no_env, out);
+	}
+	buf__byte(out, is_map ? '}' : ']');
+	return is_whole;
+}
+
+/* False: reported, or absent after all. No deeper than the tree is. */
+static bool write_json(struct filler *f, const struct node *n, bool no_env, struct buf *out)
+{
+	return n->kind == NODE_SCALAR ? write_json_scalar(f, n, no_env, out)
+				      : write_json_items(f, n, no_env, out);
+}
+
+static void fill_json(struct filler *f, const struct spot *s, void *to)
+{
+	struct buf out = { .limit = EXPANDED_MAX_BYTES };
+
+	if (write_json(f, s->node, s->no_env, &out)) {
+		if (out.error == -ENOMEM)
+			no_memory(f);
+		else if (out.error)
+			report(f, &s->at, "is larger than %d MiB", EXPANDED_MAX_BYTES >> 20);
+		else
+			*(const char **)to = keep_text(f, buf__view(&out)).p;
+	}
+	buf__fini(&out);
+}
+
+/* ------------------------------------------------------------------------------------------------
  * Secrets in files
  */
 
@@ -507,6 +601,9 @@ static void fill_value(struct filler *f, const struct dcm_option *row, const str
 		break;
 	case DCM_OPT_UNION:
 		fill_union(f, row, &inner, to);
+		break;
+	case DCM_OPT_JSON:
+		fill_json(f, &inner, to);
 		break;
 	default:
 		fill_scalar(f, row, &inner, to);

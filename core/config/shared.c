@@ -2,8 +2,8 @@
 /*
  * core/config/shared.c - the option tables that several plugins share
  *
- * What each relabelling action needs and refuses is a row of bits, so that the twelve sentences
- * come from one place. Prometheus v3 checks the same (model/relabel, Config.Validate).
+ * What each relabelling action needs and refuses is a row of bits, so that the sentences come from one place. Prometheus v3
+ * checks the same (model/relabel, Config.Validate), and like it takes any UTF-8 as a label's name.
  */
 #include "core/config/shared.h"
 
@@ -12,6 +12,7 @@
 #include <string.h>
 
 #include "core/base/error.h"
+#include "core/base/str.h"
 #include "core/config/shared_http.h"
 
 #define DEFAULT_SEPARATOR   ";"
@@ -28,17 +29,16 @@ static const char *const actions[] = {
 };
 
 enum need {
-	TARGET = 1,	      /* target_label must be a label's name */
-	TARGET_TEMPLATE = 2,  /* target_label must be a name, in which $1 may stand */
-	MODULUS = 4,	      /* modulus must be given */
-	NAME_REPLACEMENT = 8, /* replacement makes a label's name */
-	NO_REPLACEMENT = 16,  /* replacement has no meaning */
-	NO_REGEX = 32,	      /* nor has regex, separator, modulus */
-	NO_SOURCE = 64,	      /* nor have source_labels, target_label, separator, modulus */
+	TARGET = 1,  /* target_label must be a label's name; for replace $1 may stand in it */
+	MODULUS = 2, /* modulus must be given */
+	NAME_REPLACEMENT = 4, /* replacement makes a label's name */
+	NO_REPLACEMENT = 8,   /* replacement has no meaning */
+	NO_REGEX = 16,	      /* nor has regex, separator, modulus */
+	NO_SOURCE = 32,	      /* nor have source_labels, target_label, separator, modulus */
 };
 
 static const uint8_t needs[] = {
-	[DCM_RELABEL_REPLACE] = TARGET_TEMPLATE,
+	[DCM_RELABEL_REPLACE] = TARGET,
 	[DCM_RELABEL_KEEP] = 0,
 	[DCM_RELABEL_DROP] = 0,
 	[DCM_RELABEL_KEEPEQUAL] = TARGET | NO_REPLACEMENT | NO_REGEX,
@@ -51,47 +51,9 @@ static const uint8_t needs[] = {
 	[DCM_RELABEL_UPPERCASE] = TARGET | NO_REPLACEMENT,
 };
 
-static bool is_word(char c, bool first)
-{
-	return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '_' ||
-	       (!first && c >= '0' && c <= '9');
-}
-
-/* Bytes of "$1", "${name}" at s; 0 when none begins there. */
-static size_t variable_length(const char *s)
-{
-	size_t n = 1;
-	bool brace = s[0] == '$' && s[1] == '{';
-
-	if (s[0] != '$')
-		return 0;
-	n += brace;
-	size_t from = n;
-	while (is_word(s[n], false))
-		n++;
-	if (n == from || (brace && s[n] != '}'))
-		return 0;
-	return n + brace;
-}
-
-/* A label's name; with templates, $1 and ${1} may stand anywhere in it. */
-static bool is_label_name(const char *s, bool templates)
-{
-	if (!s || !s[0])
-		return false;
-	for (size_t i = 0; s[i];) {
-		size_t variable = templates ? variable_length(s + i) : 0;
-
-		if (!variable && !is_word(s[i], i == 0))
-			return false;
-		i += variable ? variable : 1;
-	}
-	return true;
-}
-
 bool shared__is_label_name(const char *s)
 {
-	return is_label_name(s, false);
+	return s && str__is_label_name(str__of(s));
 }
 
 static bool differs(const char *s, const char *from)
@@ -125,23 +87,15 @@ static int check_rule(const void *config, struct dcm_error *err)
 	const char *action = actions[r->action];
 	unsigned need = needs[r->action];
 
-	if ((need & (TARGET | TARGET_TEMPLATE)) && !differs(r->target_label, ""))
+	if ((need & TARGET) && !differs(r->target_label, ""))
 		return error__set(err, -EINVAL, "action %s needs a target_label", action);
-	if (((need & TARGET) && !is_label_name(r->target_label, false)) ||
-	    ((need & TARGET_TEMPLATE) && !is_label_name(r->target_label, true)))
-		return error__set(
-			err, -EINVAL,
-			"target_label \"%s\" is not a label's name for action %s; use letters, "
-			"digits and _",
-			r->target_label, action);
+	if ((need & TARGET) && !shared__is_label_name(r->target_label))
+		return error__set(err, -EINVAL, "target_label is not UTF-8, as a label's name is");
 	if ((need & MODULUS) && r->modulus == 0)
 		return error__set(err, -EINVAL, "action %s needs a modulus above 0", action);
-	if ((need & NAME_REPLACEMENT) && !is_label_name(r->replacement, true))
+	if ((need & NAME_REPLACEMENT) && !shared__is_label_name(r->replacement))
 		return error__set(
-			err, -EINVAL,
-			"replacement \"%s\" does not make a label's name for action %s; use "
-			"letters, digits, _ and $1",
-			r->replacement, action);
+			err, -EINVAL, "replacement makes no label's name, which is UTF-8 and not empty");
 	const char *useless = useless_option(r, need);
 	if (useless)
 		return error__set(err, -EINVAL, "%s has no meaning for action %s; take it away",

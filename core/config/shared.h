@@ -18,7 +18,7 @@ extern const struct dcm_table shared__relabel_rule;
 /* type, element and table of what the shared table stands for; false when `which` is unknown. */
 bool shared__resolve(enum dcm_shared which, struct dcm_option *row);
 
-/* What Prometheus takes as the name of a label: letters, digits and _, not a digit first. */
+/* What Prometheus 3 takes as the name of a label: UTF-8 that is not empty. */
 bool shared__is_label_name(const char *s);
 
 #endif

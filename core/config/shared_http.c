@@ -303,6 +303,18 @@ static const struct dcm_table proxy = TABLE(struct dcm_http_proxy, proxy_rows, c
  * OAuth 2
  */
 
+static const char *const oauth2_grants[] = {
+	[DCM_OAUTH2_CLIENT_CREDENTIALS] = "client_credentials",
+	[DCM_OAUTH2_JWT_BEARER] = "urn:ietf:params:oauth:grant-type:jwt-bearer",
+	NULL,
+};
+static const char *const oauth2_algorithms[] = {
+	[DCM_OAUTH2_RS256] = "RS256",
+	[DCM_OAUTH2_RS384] = "RS384",
+	[DCM_OAUTH2_RS512] = "RS512",
+	NULL,
+};
+
 #define AT(member) offsetof(struct dcm_http_oauth2, member)
 static const struct dcm_option oauth2_rows[] = {
 	{ .name = "client_id",
@@ -316,6 +328,38 @@ static const struct dcm_option oauth2_rows[] = {
 	  .offset = AT(client_secret.file),
 	  .flags = DCM_OPT_PATH,
 	  .doc = "Holds the client's secret; read again when it changes." },
+	{ .name = "grant_type",
+	  .type = DCM_OPT_CHOICE,
+	  .offset = AT(grant),
+	  .choices = oauth2_grants,
+	  .def = "client_credentials",
+	  .doc = "How we prove it: by the client's secret, or by a statement (JWT) that we sign "
+		 "with client_certificate_key (RFC 7523)." },
+	{ .name = "client_certificate_key", .type = DCM_OPT_SECRET, .offset = AT(assertion.key.text), .doc = "For grant_type jwt-bearer, as all down to claims: the RSA key that signs, in PEM." },
+	{ .name = "client_certificate_key_file",
+	  .type = DCM_OPT_STRING,
+	  .offset = AT(assertion.key.file),
+	  .flags = DCM_OPT_PATH,
+	  .doc = "Holds that key; read again when it changes." },
+	{ .name = "client_certificate_key_id",
+	  .type = DCM_OPT_STRING,
+	  .offset = AT(assertion.key_id),
+	  .doc = "What the server of tokens calls the key (kid)." },
+	{ .name = "signature_algorithm",
+	  .type = DCM_OPT_CHOICE,
+	  .offset = AT(assertion.algorithm),
+	  .choices = oauth2_algorithms,
+	  .def = "RS256",
+	  .doc = "How it is signed." },
+	{ .name = "iss",
+	  .type = DCM_OPT_STRING,
+	  .offset = AT(assertion.issuer),
+	  .doc = "Who says it; without, client_id." },
+	{ .name = "audience",
+	  .type = DCM_OPT_STRING,
+	  .offset = AT(assertion.audience),
+	  .doc = "Whom it is said to; without, token_url." },
+	{ .name = "claims", .type = DCM_OPT_JSON, .offset = AT(assertion.claims), .doc = "A map of what else is said, or otherwise than usual: iss, sub, aud, jti, iat, exp, scope." },
 	{ .name = "scopes",
 	  .type = DCM_OPT_LIST,
 	  .element = DCM_OPT_STRING,
@@ -336,6 +380,16 @@ static const struct dcm_option oauth2_rows[] = {
 };
 #undef AT
 
+static int check_assertion(const struct dcm_http_assertion *a, struct dcm_error *err)
+{
+	if (!is_set(&a->key))
+		return error__set(
+			err, -EINVAL, "client_certificate_key: is missing; add it, or client_certificate_key_file");
+	if (a->claims && a->claims[0] != '{')
+		return error__set(err, -EINVAL, "claims: is not a map");
+	return not_both(a->key.text, a->key.file, "client_certificate_key", err);
+}
+
 static int check_oauth2(const void *config, struct dcm_error *err)
 {
 	const struct dcm_http_oauth2 *o = config;
@@ -346,6 +400,8 @@ static int check_oauth2(const void *config, struct dcm_error *err)
 		return error__set(err, -EINVAL, "token_url: is missing; add it");
 	if (strncmp(o->token_url, "unix:", 5) == 0 || !url__is_askable(o->token_url))
 		return error__set(err, -EINVAL, "token_url: is not a URL; write https://HOST/PATH");
+	if (o->grant == DCM_OAUTH2_JWT_BEARER)
+		return check_assertion(&o->assertion, err);
 	return not_both(o->client_secret.text, o->client_secret.file, "client_secret", err);
 }
 
@@ -451,7 +507,7 @@ static const struct dcm_option option_rows[] = {
 	  .table = &authorization,
 	  .offset = AT(authorization),
 	  .doc = "A token, in the header Authorization." },
-	{ .name = "oauth2", .type = DCM_OPT_STRUCT, .table = &oauth2, .offset = AT(oauth2), .doc = "A token that is fetched from a server, by the flow \"client credentials\", and kept until it expires." },
+	{ .name = "oauth2", .type = DCM_OPT_STRUCT, .table = &oauth2, .offset = AT(oauth2), .doc = "A token that is fetched from a server, by the flow \"client credentials\" or by a JWT, and kept until it expires." },
 	{ .name = "bearer_token",
 	  .type = DCM_OPT_SECRET,
 	  .offset = AT(bearer.text),
@@ -487,6 +543,11 @@ static int beside(const char *key, const char *other, struct dcm_error *err)
 	return error__set(err, -EINVAL, "%s: stands beside %s; keep one of the two", key, other);
 }
 
+static bool has_own_type(const struct dcm_http_authorization *a)
+{
+	return given(a->type) && strcasecmp(a->type, "Bearer") != 0;
+}
+
 /* Only one way to say who asks. */
 static int check_auth(const struct dcm_http_options *o, struct dcm_error *err)
 {
@@ -496,7 +557,8 @@ static int check_auth(const struct dcm_http_options *o, struct dcm_error *err)
 	} ways[] = {
 		{ "basic_auth", given(o->basic.username) || given(o->basic.username_file) ||
 					is_set(&o->basic.password) },
-		{ "authorization", is_set(&o->authorization.credentials) },
+		{ "authorization",
+		  is_set(&o->authorization.credentials) || has_own_type(&o->authorization) },
 		{ "oauth2", given(o->oauth2.client_id) },
 		{ "bearer_token", given(o->bearer.text) },
 		{ "bearer_token_file", given(o->bearer.file) },

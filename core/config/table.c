@@ -98,6 +98,7 @@ static const struct {
 	[DCM_OPT_STRUCT] = { "map of options", "maps of options", 0, false },
 	[DCM_OPT_LIST] = { "list", "lists", sizeof(struct dcm_list), false },
 	[DCM_OPT_MAP] = { "map", "maps", sizeof(struct dcm_map), false },
+	[DCM_OPT_JSON] = { "value of any kind", "values of any kind", sizeof(const char *), false },
 	[DCM_OPT_UNION] = { "one of several", "ones of several", sizeof(struct dcm_union), false },
 };
 

@@ -9,21 +9,26 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <inttypes.h>
 #include <jansson.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <strings.h>
+#include <sys/random.h>
 
+#include "core/base/clock.h"
 #include "core/base/error.h"
 #include "core/base/fd.h"
 #include "core/base/str.h"
 #include "core/base/url.h"
 #include "core/base/units.h"
 #include "core/main/offline.h"
+#include "core/main/progress.h"
 #include "core/net/http_client.h"
 
 #define MAX_ANSWER_BYTES ((size_t)1 << 30)
+#define LOOK_NS		 INT64_C(500000000)
 
 const struct args_option ask__options[] = {
 	{ "url", 0, ARGS_TEXT, "URL", NULL, false,
@@ -142,27 +147,104 @@ void ask_server__fini(struct ask_server *s)
 	buf__fini(&s->token);
 }
 
+/* A question that is under way over there, and how to ask how far it has come. */
+struct under_way {
+	char id[33]; /* "": it cannot be asked */
+	struct buf url;
+	struct http_call look;
+};
+
+static bool look_there(void *ctx, uint64_t *ret_done, uint64_t *ret_total)
+{
+	const struct under_way *w = ctx;
+	struct http_response answer = { 0 };
+	struct dcm_error err = DCM_ERROR_INIT;
+	json_t *said = NULL;
+
+	if (w->id[0] && http_client__call(&w->look, &answer, &err) == 0 && answer.status == 200)
+		said = json_loadb((const char *)answer.body.data, answer.body.n, 0, NULL);
+	*ret_done = (uint64_t)json_integer_value(json_object_get(said, "done"));
+	*ret_total = (uint64_t)json_integer_value(json_object_get(said, "total"));
+	http_response__fini(&answer);
+	json_decref(said);
+	return said;
+}
+
+/* Gives the call an id, and says in w->look by which other one it is looked at. 0, -ENOMEM. */
+static int make_visible(struct http_call *call, const struct ask_server *server, struct under_way *w)
+{
+	uint64_t random[2];
+
+	if (getrandom(random, sizeof(random), 0) != sizeof(random))
+		return 0;
+	snprintf(w->id, sizeof(w->id), "%016" PRIx64 "%016" PRIx64, random[0], random[1]);
+	buf__append(&w->url, server->url.data, server->url.n);
+	buf__text(&w->url, "/api/v1/queries/");
+	buf__text(&w->url, w->id);
+	w->look = *call;
+	w->look.method = HTTP_GET;
+	w->look.url = (const char *)w->url.data;
+	w->look.timeout_ns = LOOK_NS;
+	call->query_id = w->id;
+	return w->url.error;
+}
+
 static int over_http(const struct args *a, enum http_method method, const struct ask *q,
 		     int64_t timeout_ns, struct http_response *ret, struct dcm_error *err)
 {
 	struct ask_server server = { 0 };
+	struct under_way under_way = { .url = { 0 } };
+	struct progress *progress = NULL;
+	struct http_call call;
+	struct buf url = { 0 };
 	int r = ask__server(a, &server, err);
 
 	if (r == 0) {
-		buf__text(&server.url, (const char *)q->target.data);
-		r = server.url.error ? error__nomem(err) : 0;
+		buf__append(&url, server.url.data, server.url.n);
+		buf__text(&url, (const char *)q->target.data);
+		call = (struct http_call){ .method = method,
+					   .url = (const char *)url.data,
+					   .bearer = (const char *)server.token.data,
+					   .ca_file = server.ca_file,
+					   .cert_file = server.cert_file,
+					   .key_file = server.key_file,
+					   .timeout_ns = timeout_ns,
+					   .max_bytes = MAX_ANSWER_BYTES };
+		r = url.error;
+		if (r == 0 && progress__is_watched())
+			r = make_visible(&call, &server, &under_way);
+		if (r)
+			error__nomem(err);
 	}
-	if (r == 0)
-		r = http_client__call(&(struct http_call){ .method = method,
-							   .url = (const char *)server.url.data,
-							   .bearer = (const char *)server.token.data,
-							   .ca_file = server.ca_file,
-							   .cert_file = server.cert_file,
-							   .key_file = server.key_file,
-							   .timeout_ns = timeout_ns,
-							   .max_bytes = MAX_ANSWER_BYTES },
-				      ret, err);
+	if (r == 0) {
+		progress = progress__begin(a->verb->name, look_there, &under_way);
+		r = http_client__call(&call, ret, err);
+		progress__end(progress);
+	}
+	buf__fini(&url);
+	buf__fini(&under_way.url);
 	ask_server__fini(&server);
+	return r;
+}
+
+static bool look_here(void *ctx, uint64_t *ret_done, uint64_t *ret_total)
+{
+	struct dcm_budget *budget = ctx;
+
+	*ret_done = atomic_load_explicit(&budget->done, memory_order_relaxed);
+	*ret_total = atomic_load_explicit(&budget->total, memory_order_relaxed);
+	return true;
+}
+
+static int in_directory(const struct args *a, const char *dir, enum http_method method,
+			const struct ask *q, int64_t timeout_ns, struct http_response *ret,
+			struct dcm_error *err)
+{
+	struct dcm_budget budget = { .deadline_mono_ns = clock__mono(&clock__system) + timeout_ns };
+	struct progress *progress = progress__begin(a->verb->name, look_here, &budget);
+	int r = offline__call(dir, method, (const char *)q->target.data, &budget, ret, err);
+
+	progress__end(progress);
 	return r;
 }
 
@@ -225,7 +307,7 @@ static int ask(const struct args *a, enum http_method method, struct ask *q, str
 	else if (ask__timeout(a, "60s", &timeout_ns, &err) < 0)
 		r = -EINVAL;
 	else if (r == 0 && data)
-		r = offline__call(data, method, (const char *)q->target.data, timeout_ns, ret, &err);
+		r = in_directory(a, data, method, q, timeout_ns, ret, &err);
 	else if (r == 0)
 		r = over_http(a, method, q, timeout_ns, ret, &err);
 	else

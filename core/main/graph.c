@@ -389,6 +389,16 @@ static int64_t retry_parts(struct graph *g, int64_t now)
 	return next;
 }
 
+/* When the next one is due. */
+static int64_t log_states(struct graph *g)
+{
+	int64_t next = INT64_MAX;
+
+	for (size_t i = 0; i < g->parts.n; i++)
+		next = earlier(next, host__log_state(instance__host(g->parts.v[i]->instance)));
+	return next;
+}
+
 int64_t graph__tick(struct graph *g)
 {
 	int64_t now = clock__mono(g->c.clock), next = now + LONGEST_REST_NS;
@@ -400,6 +410,7 @@ int64_t graph__tick(struct graph *g)
 	next = earlier(next, g->maintain_at);
 	pipeline__watch(g->pipeline);
 	next = earlier(next, retry_parts(g, now));
+	next = earlier(next, log_states(g));
 	if (!g->engine && make_engine(g, &err) < 0) {
 		log__line(g->c.log, DCM_LOG_ERROR, "core", "%s", err.text);
 		next = earlier(next, now + AGAIN_NS);

@@ -135,14 +135,13 @@ static int open_store(struct offline *o, const char *dir, struct dcm_error *err)
 	return r;
 }
 
-static int ask(struct offline *o, enum http_method method, const char *target, int64_t timeout_ns,
-	       struct http_response *ret, struct dcm_error *err)
+static int ask(struct offline *o, enum http_method method, const char *target,
+	       struct dcm_budget *budget, struct http_response *ret, struct dcm_error *err)
 {
-	struct dcm_budget budget = { .deadline_mono_ns = clock__mono(&clock__system) + timeout_ns };
 	struct arena arena = { 0 };
 	/* Who can read the files may do anything with them. */
 	struct http_request req = {
-		.method = method, .role = HTTP_ROLE_ADMIN, .arena = &arena, .budget = &budget
+		.method = method, .role = HTTP_ROLE_ADMIN, .arena = &arena, .budget = budget
 	};
 	struct http_routes *routes = http_routes__new();
 	struct api *api = NULL;
@@ -174,8 +173,8 @@ static int ask(struct offline *o, enum http_method method, const char *target, i
 	return r;
 }
 
-int offline__call(const char *dir, enum http_method method, const char *target, int64_t timeout_ns,
-		  struct http_response *ret, struct dcm_error *err)
+int offline__call(const char *dir, enum http_method method, const char *target,
+		  struct dcm_budget *budget, struct http_response *ret, struct dcm_error *err)
 {
 	struct offline *o = NEW(struct offline);
 	int r;
@@ -186,7 +185,7 @@ int offline__call(const char *dir, enum http_method method, const char *target, 
 	o->log.level = DCM_LOG_WARNING;
 	r = open_store(o, dir, err);
 	if (r == 0)
-		r = ask(o, method, target, timeout_ns, ret, err);
+		r = ask(o, method, target, budget, ret, err);
 	/* Everything stays where it is under a thread that may yet wake up. */
 	if (o->graph && graph__stop(o->graph, 0) < 0)
 		return r;

@@ -22,6 +22,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "core/base/arena.h"
 #include "core/base/error.h"
 #include "core/base/fd.h"
 #include "core/base/str.h"
@@ -36,12 +37,13 @@
 #include "core/main/separate.h"
 #include "core/main/verbs.h"
 #include "core/query/render.h"
+#include "core/query/selector.h"
 
 #define SECOND	    INT64_C(1000000000)
 #define RECORD_TYPE "process_cpu:cpu:nanoseconds:cpu:nanoseconds:delta"
 #define DEFAULT_HZ  "99"
 
-enum { DRAIN_S = 10, NOT_RUN = 127, GROUPS_MAX = 32 };
+enum { DRAIN_S = 10, NOT_RUN = 127 };
 
 struct record {
 	const struct args *args;
@@ -53,7 +55,8 @@ struct record {
 	int64_t duration_ns; /* 0: until the command ends or a signal comes */
 	uint32_t max_rows;   /* of the text tree */
 	VEC(int) pid_fds;    /* of --pid */
-	struct dcm_str group_by[GROUPS_MAX];
+	struct arena names;  /* of --group-by */
+	struct dcm_str *group_by;
 	uint32_t n_group_by;
 	pid_t child; /* 0: none */
 	int go_fd;   /* a byte lets the child run, its end lets it go */
@@ -190,6 +193,13 @@ static int64_t parent_of(int64_t pid)
 	return parent;
 }
 
+static int by_pid(const void *a, const void *b)
+{
+	int64_t x = ((const struct relative *)a)->pid, y = ((const struct relative *)b)->pid;
+
+	return (x > y) - (x < y);
+}
+
 static int read_family(struct family *f)
 {
 	DIR *proc = opendir("/proc");
@@ -207,12 +217,22 @@ static int read_family(struct family *f)
 	}
 	if (proc)
 		closedir(proc);
+	if (f->v.n)
+		qsort(f->v.v, f->v.n, sizeof(*f->v.v), by_pid);
 	return r;
 }
 
+static bool has_member(const struct family *f, int64_t pid)
+{
+	const struct relative key = { .pid = pid }, *at;
+
+	at = f->v.n ? bsearch(&key, f->v.v, f->v.n, sizeof(key), by_pid) : NULL;
+	return at && at->belongs;
+}
+
 /*
- * The pid, and what it has started so far: the sampler itself follows what is started from now on.
- * A child may be listed before its parent, so it goes on until nobody joins.
+ * The pid, and what it has started so far: the sampler itself follows what is started since we began.
+ * A child may have a lower number than its parent, so it goes on until nobody joins.
  */
 static int add_family(struct buf *text, int64_t pid)
 {
@@ -223,11 +243,9 @@ static int add_family(struct buf *text, int64_t pid)
 	for (bool joined = r == 0; joined;) {
 		joined = false;
 		for (size_t i = 0; i < f.v.n; i++) {
-			bool belongs = f.v.v[i].parent == pid;
+			int64_t parent = f.v.v[i].parent;
 
-			for (size_t k = 0; k < f.v.n && !belongs; k++)
-				belongs = f.v.v[k].belongs && f.v.v[k].pid == f.v.v[i].parent;
-			if (f.v.v[i].belongs || !belongs)
+			if (f.v.v[i].belongs || (parent != pid && !has_member(&f, parent)))
 				continue;
 			f.v.v[i].belongs = joined = true;
 			buf__printf(text, "%lld,", (long long)f.v.v[i].pid);
@@ -670,18 +688,20 @@ static bool parse_duration(const char *text, int64_t *ret_ns)
 /* "comm,pid" */
 static int parse_labels(struct record *r, const char *list, struct dcm_error *err)
 {
-	for (bool more = list != NULL; more;) {
-		uint32_t n = (uint32_t)strcspn(list, ",");
+	struct dcm_error why = DCM_ERROR_INIT;
+	int e = list ? selector__names(str__of(list), &r->names, &r->group_by, &r->n_group_by, &why) : 0;
 
-		if (n == 0 || r->n_group_by == GROUPS_MAX)
-			return error__set(err, -EINVAL,
-					  "--group-by %s: give labels with a comma between, %d at "
-					  "most, as in comm,pid",
-					  list, GROUPS_MAX);
-		r->group_by[r->n_group_by++] = (struct dcm_str){ list, n };
-		more = list[n] == ',';
-		list += n + more;
-	}
+	if (e == -ENOMEM)
+		return error__nomem(err);
+	if (e < 0)
+		return error__set(err, -EINVAL, "--group-by %s: %s", list, why.text);
+	bool whole = !list || r->n_group_by > 0;
+	for (uint32_t i = 0; i < r->n_group_by; i++)
+		whole &= r->group_by[i].n > 0;
+	if (!whole)
+		return error__set(err, -EINVAL,
+				  "--group-by %s: give labels with a comma between, as in comm,pid",
+				  list);
 	return 0;
 }
 
@@ -744,6 +764,7 @@ int verb__record(const struct args *a)
 	for (size_t i = 0; i < r.pid_fds.n; i++)
 		close(r.pid_fds.v[i]);
 	vec__fini(&r.pid_fds);
+	arena__fini(&r.names);
 	loader__free(r.loader);
 	stats__free(r.stats);
 	fd__close(r.signal_fd);

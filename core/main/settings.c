@@ -271,8 +271,7 @@ int settings__check_labels(const struct dcm_map *labels, const char *place, stru
 		if (!shared__is_label_name(name))
 			return error__set(
 				err, -EINVAL,
-				"%s: \"%.64s\" is not a label's name; use letters, digits "
-				"and _, not a digit first",
+				"%s: \"%.64s\" is not a label's name, which is UTF-8 and not empty",
 				place, name);
 		if (str__starts(str__of(name), STR("__")))
 			return error__set(

@@ -298,6 +298,8 @@ bool access__check(const struct access_rules *rules, const struct access_peer *p
 	struct dcm_str authorization = http_request__header(req, "authorization");
 	struct dcm_str host = host_of(req);
 	const struct access_token *token;
+	/* A proxy's certificate is the proxy's: it is somebody else who asks. */
+	const enum http_role certified = is_believed(&rules->proxies, peer) ? HTTP_ROLE_NONE : peer->role;
 	enum http_role proxied;
 	bool is_password, vouches;
 
@@ -323,7 +325,7 @@ bool access__check(const struct access_rules *rules, const struct access_peer *p
 		if (req->role == HTTP_ROLE_NONE && !is_our_name(rules, peer, host, resp))
 			return false;
 
-		req->role = greater(greater(req->role, proxied), peer->role);
+		req->role = greater(greater(req->role, proxied), certified);
 		return !is_sent_unasked || comes_from_ours(rules, req, resp);
 	}
 	if (authorization.p) {
@@ -333,6 +335,6 @@ bool access__check(const struct access_rules *rules, const struct access_peer *p
 	}
 	if (!is_our_name(rules, peer, host, resp) || !comes_from_ours(rules, req, resp))
 		return false;
-	req->role = greater(rules->anonymous, peer->role);
+	req->role = greater(rules->anonymous, certified);
 	return true;
 }

@@ -70,7 +70,7 @@ struct access_peer {
 	uint32_t uid;		/* of a unix peer */
 	struct address address; /* of another */
 	bool is_tls;
-	enum http_role role; /* of its certificate; HTTP_ROLE_NONE without one */
+	enum http_role role; /* of its certificate, which is nobody's where the peer is a proxy; HTTP_ROLE_NONE without one */
 	struct share *share; /* as long as its connection is open; NULL: nobody's */
 };
 

@@ -179,6 +179,7 @@ int http_request__set_target(struct http_request *r, struct dcm_str target)
 	struct dcm_field *params;
 
 	r->path = (struct dcm_str){ target.p, mark ? (uint32_t)(mark - target.p) : target.n };
+	r->query = mark ? (struct dcm_str){ mark, (uint32_t)(end - mark) } : STR("");
 	r->params = NULL;
 	r->n_params = 0;
 	if (r->path.n == 0 && r->authority.n > 0)
@@ -222,6 +223,26 @@ void http_response__header(struct http_response *r, const char *name, const char
 	va_start(ap, fmt);
 	buf__vprintf(&r->headers, fmt, ap);
 	va_end(ap);
+	buf__text(&r->headers, "\r\n");
+}
+
+static void put_address(struct dcm_str s, struct buf *out)
+{
+	for (uint32_t i = 0; i < s.n; i++)
+		if (s.p[i] > ' ' && s.p[i] < 0x7f)
+			buf__byte(out, (uint8_t)s.p[i]);
+		else
+			buf__printf(out, "%%%02X", (unsigned char)s.p[i]);
+}
+
+void http_response__lead_to(struct http_response *r, const char *before, struct dcm_str place,
+			    struct dcm_str query)
+{
+	r->status = 308;
+	http_response__header(r, "Cache-Control", "no-cache");
+	buf__printf(&r->headers, "Location: %s", before);
+	put_address(place, &r->headers);
+	put_address(query, &r->headers);
 	buf__text(&r->headers, "\r\n");
 }
 

@@ -52,7 +52,8 @@ enum http_streams {
 struct http_request {
 	enum http_method method;
 	struct dcm_str authority; /* of "http://AUTHORITY/path", which outranks Host; p is NULL without */
-	struct dcm_str path; /* as sent, still percent-encoded; starts with '/', no query */
+	struct dcm_str path;  /* as sent, still percent-encoded; starts with '/', no query */
+	struct dcm_str query; /* as sent, from its '?' on; "" without */
 	const struct dcm_field *params; /* [n_params] of the query string, decoded, in order */
 	uint32_t n_params;
 	const struct dcm_field *headers; /* [n_headers]; names in lower case */
@@ -119,6 +120,13 @@ void http_response__header(struct http_response *r, const char *name, const char
  * case.
  */
 struct dcm_str http_response__find(const struct http_response *r, const char *name);
+
+/*
+ * Leads on for good (308) to BEFORE PLACE QUERY, of which what no header may have is written as browsers send it
+ * (RFC 3986, 2.1); not to be kept, since who sees to it may move.
+ */
+void http_response__lead_to(struct http_response *r, const char *before, struct dcm_str place,
+			    struct dcm_str query);
 
 /*
  * Makes the response an RFC 9457 problem:

@@ -158,6 +158,7 @@ static int make_headers(const struct http_call *call, struct curl_slist **ret)
 
 	if (add_header(&all, "Content-Type: ", type) < 0 ||
 	    add_header(&all, "Authorization: Bearer ", call->bearer) < 0 ||
+	    add_header(&all, "X-Query-Id: ", call->query_id) < 0 ||
 	    add_header(&all, "TE: ", call->http2 ? "trailers" : NULL) < 0) {
 		curl_slist_free_all(all);
 		return -ENOMEM;

@@ -21,6 +21,7 @@ struct http_call {
 	const char *body;   /* [n_body] */
 	size_t n_body;
 	const char *content_type; /* of either; NULL: no particular one */
+	const char *query_id;	  /* X-Query-Id, by which a question can be looked at; NULL: none */
 	bool http2; /* and nothing else, from the first byte on where there is no TLS */
 	const struct http_file *file; /* instead of the body, from its start; borrowed; or NULL */
 	int64_t timeout_ns;	      /* of the whole call */

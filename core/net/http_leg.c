@@ -123,6 +123,13 @@ static size_t see_header(char *data, size_t size, size_t n, void *ctx)
 	return size * n;
 }
 
+/* It has to wait no more for a connection of its own, if it ever had to. */
+static void let_go(struct call *c)
+{
+	if (!c->let_go_ns)
+		c->let_go_ns = pool__now();
+}
+
 /*
  * No process that we start has our connections. One whose other end is gone without a word ends soon: a call that is given
  * up leaves a connection of HTTP/2 open for the next, which the kernel would take for alive for a quarter of an hour.
@@ -130,13 +137,24 @@ static size_t see_header(char *data, size_t size, size_t n, void *ctx)
 static curl_socket_t open_socket(void *ctx, curlsocktype purpose, struct curl_sockaddr *a)
 {
 	const unsigned int unheard_ms = UNHEARD_MAX_MS;
+	struct call *c = ctx;
 	curl_socket_t fd = socket(a->family, a->socktype | SOCK_CLOEXEC, a->protocol);
 
-	(void)ctx;
 	(void)purpose;
+	let_go(c);
 	if (fd >= 0 && a->family != AF_UNIX)
 		setsockopt(fd, IPPROTO_TCP, TCP_USER_TIMEOUT, &unheard_ms, sizeof(unheard_ms));
 	return fd;
+}
+
+static int see_lookup(void *state, void *unused, void *ctx)
+{
+	struct call *c = ctx;
+
+	(void)state;
+	(void)unused;
+	let_go(c);
+	return 0;
 }
 
 /* ------------------------------------------------------------------------------------------------
@@ -243,6 +261,9 @@ static void set_callbacks(struct call *c)
 	curl_easy_setopt(curl, CURLOPT_HEADERFUNCTION, see_header);
 	curl_easy_setopt(curl, CURLOPT_HEADERDATA, c);
 	curl_easy_setopt(curl, CURLOPT_OPENSOCKETFUNCTION, open_socket);
+	curl_easy_setopt(curl, CURLOPT_OPENSOCKETDATA, c);
+	curl_easy_setopt(curl, CURLOPT_RESOLVER_START_FUNCTION, see_lookup);
+	curl_easy_setopt(curl, CURLOPT_RESOLVER_START_DATA, c);
 }
 
 /* What is the same for every call. */
@@ -376,6 +397,7 @@ static int prepare(struct call *c, struct dcm_error *err)
 	if (r != 0)
 		return r;
 	c->detail[0] = '\0';
+	c->let_go_ns = 0;
 	c->kind = BODY_UNKNOWN;
 	c->n_bytes = 0;
 	c->n_head_bytes = c->n_head_lines = 0;
@@ -531,6 +553,29 @@ void call__begin(struct call *c)
 		begin_request(c);
 }
 
+/*
+ * Among so many calls it waited for a connection, for most of its time: those that end before it may leave it one for the
+ * rest. In which order curl lets them have one is not known.
+ */
+static bool held_back(const struct call *c, char ret[static 160])
+{
+	struct http_pool *p = c->client->pool;
+	const int64_t now = pool__now(), held_until = c->let_go_ns ? c->let_go_ns : now;
+	long n_most;
+	bool all;
+
+	pthread_mutex_lock(&p->mutex);
+	n_most = p->n_most_calls;
+	pthread_mutex_unlock(&p->mutex);
+	if (n_most <= p->n_host_connections_max || held_until - c->last_byte_ns < now - held_until)
+		return false;
+	all = n_most > p->n_connections_max;
+	snprintf(ret, 160, "no connection, as all %ld%s may be taken; raise the limit of open files (ulimit -n), of which they are a part",
+		 all ? p->n_connections_max : p->n_host_connections_max,
+		 all ? "" : " to one server or proxy");
+	return true;
+}
+
 /* How far it has come, for who asks why it took so long. */
 static void describe_wait(struct call *c, char ret[static 160])
 {
@@ -553,10 +598,7 @@ static void describe_wait(struct call *c, char ret[static 160])
 	else if (connected)
 		snprintf(ret, 160, "connected, and then nothing; does the server speak %s there?",
 			 c->place.tls ? "TLS" : "HTTP");
-	else if (c->began_crowded)
-		snprintf(ret, 160, "no connection, as all %ld may be taken; raise the limit of open files (ulimit -n): they are three quarters of it",
-			 c->client->pool->n_connections_max);
-	else
+	else if (!held_back(c, ret))
 		snprintf(ret, 160, "no connection; does the host answer there?");
 }
 

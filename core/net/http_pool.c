@@ -59,6 +59,12 @@ static long connections_max(void)
 	return l.rlim_cur < 64 ? 16 : (long)(l.rlim_cur / 4 * 3);
 }
 
+/* To one server, or to one proxy that all targets are asked through: where there are many, others have some left when it hangs. */
+static long host_connections_max(long all)
+{
+	return all / 4 * 3 > 1024 ? all / 4 * 3 : all < 1024 ? all : 1024;
+}
+
 /* With the mutex. */
 static int run(struct http_pool *p)
 {
@@ -68,6 +74,7 @@ static int run(struct http_pool *p)
 	if (p->runs)
 		return 0;
 	p->n_connections_max = connections_max();
+	p->n_host_connections_max = host_connections_max(p->n_connections_max);
 	r = pool__open(p);
 	if (r < 0)
 		return r;
@@ -322,7 +329,8 @@ static int take_slot(struct http_pool *p, struct call *c)
 	c->slot = i;
 	c->id = (uint64_t)p->slots.v[i].turn << 32 | (i + 1);
 	p->n_calls++;
-	c->began_crowded = p->n_calls > p->n_connections_max;
+	if (p->n_calls > p->n_most_calls)
+		p->n_most_calls = p->n_calls;
 	return 0;
 }
 
@@ -409,7 +417,8 @@ void pool__forget(struct call *c)
 	struct http_pool *p = c->client->pool;
 
 	pthread_mutex_lock(&p->mutex);
-	p->n_calls--;
+	if (--p->n_calls == 0)
+		p->n_most_calls = 0;
 	if (--c->client->n_calls == 0)
 		pthread_cond_broadcast(&p->changed);
 	pthread_mutex_unlock(&p->mutex);

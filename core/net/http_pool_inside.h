@@ -29,8 +29,7 @@ struct call {
 	struct dcm_http_client *client;
 	struct http_setup *setup; /* the client's, or its token's */
 	uint64_t id;
-	uint32_t slot;	    /* in pool->slots */
-	bool began_crowded; /* among more calls than connections: it may have to wait for one */
+	uint32_t slot; /* in pool->slots */
 
 	/* What is asked. */
 	struct dcm_http_call ask; /* texts in it are of `headers`, `method`, `data` */
@@ -45,6 +44,7 @@ struct call {
 	/* One request of it. */
 	CURL *curl; /* NULL: not under way */
 	struct http_setup_lists lists;
+	int64_t let_go_ns; /* since when it looks for its server, or connects; 0: curl still holds it back */
 	char detail[CURL_ERROR_SIZE];
 	enum stop stop;
 	enum body kind;
@@ -94,15 +94,15 @@ struct http_pool {
 	pthread_cond_t changed; /* n_calls of a client has become 0 */
 	pthread_t thread;
 	int wake_fd, epoll_fd;
-	long n_connections_max;
+	long n_connections_max, n_host_connections_max; /* in all; to one server or proxy */
 
 	/* With the mutex. */
 	bool runs, ends;
 	struct call *starts, **last_start;
 	struct call *cancels;
 	VEC(struct slot) slots;
-	uint32_t free_slot; /* UINT32_MAX: none */
-	uint32_t n_calls;
+	uint32_t free_slot;		/* UINT32_MAX: none */
+	uint32_t n_calls, n_most_calls; /* now; at once since there was none */
 	struct dcm_http_client *clients;
 
 	CURLM *multi;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * core/net/http_token.c - a token of OAuth 2 by client credentials
+ * core/net/http_token.c - a token of OAuth 2: by client credentials, or by a signed JWT
  *
- * Sources: RFC 6749 (4.4, 5.1, 5.2, 2.3.1); golang.org/x/oauth2 for what servers do in its place.
+ * Sources: RFC 6749 (4.4, 5.1, 5.2, 2.3.1); RFC 7523 (2.1); golang.org/x/oauth2 for what servers do in its place.
  */
 #include "core/net/http_token.h"
 
@@ -12,10 +12,12 @@
 #include <string.h>
 #include <strings.h>
 
+#include "core/base/clock.h"
 #include "core/base/error.h"
 #include "core/base/mem.h"
 #include "core/base/str.h"
 #include "core/config/shared_http.h"
+#include "core/net/http_assertion.h"
 
 #define EARLY_NS    INT64_C(10000000000)
 #define LIFE_MAX_S  (INT64_C(10) * 366 * 86400)
@@ -25,7 +27,9 @@ struct http_token {
 	struct arena arena;
 	struct http_setup *setup; /* its basic auth is ours to set */
 	const char *url, *id;
-	struct secret secret;
+	struct secret secret; /* the client's; or the key that signs */
+	bool signs;
+	struct http_assertion assertion;
 	struct buf fields;	   /* of the form, those that stay: "scope=a&..." */
 	bool in_form, is_known;	   /* how the client shows who it is, and whether that has worked */
 	struct buf user, password; /* escaped, for basic auth */
@@ -76,19 +80,62 @@ static void make_fields(struct http_token *t, const struct dcm_http_oauth2 *o)
 		field(&t->fields, o->endpoint_params.keys[i], values[i]);
 	}
 	if (!has_grant)
-		field(&t->fields, "grant_type", "client_credentials");
+		field(&t->fields, "grant_type",
+		      t->signs ? "urn:ietf:params:oauth:grant-type:jwt-bearer" : "client_credentials");
 	for (uint32_t i = 0; i < o->scopes.n; i++)
 		buf__printf(&scopes, "%s%s", i ? " " : "", ((const char *const *)o->scopes.items)[i]);
-	if (scopes.n)
+	if (scopes.n) {
 		field(&t->fields, "scope", (const char *)scopes.data);
-	if (scopes.error)
-		t->fields.error = scopes.error;
+		t->assertion.scope = arena__str(&t->arena, buf__view(&scopes)).p;
+	}
+	if (scopes.error || (scopes.n && !t->assertion.scope))
+		t->fields.error = -ENOMEM;
 	buf__fini(&scopes);
 }
 
-static const char *keep(struct http_token *t, const char *text)
+/* What is empty is not there. */
+static const char *keep(struct http_token *t, const char *text, bool *ret_is_well)
 {
-	return text ? arena__str(&t->arena, str__of(text)).p : NULL;
+	const char *kept = text && text[0] ? arena__str(&t->arena, str__of(text)).p : NULL;
+
+	*ret_is_well &= !(text && text[0]) == !kept;
+	return kept;
+}
+
+static struct secret keep_secret(struct http_token *t, const char *key,
+				 const struct dcm_http_secret *s, bool *ret_is_well)
+{
+	return secret__of(key, keep(t, s->text, ret_is_well), keep(t, s->file, ret_is_well));
+}
+
+static bool keep_assertion(struct http_token *t, const struct dcm_http_assertion *a)
+{
+	bool is_well = true;
+
+	t->assertion.algorithm = (enum dcm_oauth2_algorithm)a->algorithm;
+	t->assertion.subject = t->id;
+	t->assertion.key_id = keep(t, a->key_id, &is_well);
+	t->assertion.issuer = keep(t, a->issuer, &is_well);
+	if (!t->assertion.issuer)
+		t->assertion.issuer = t->id;
+	t->assertion.audience = keep(t, a->audience, &is_well);
+	if (!t->assertion.audience)
+		t->assertion.audience = t->url;
+	t->assertion.claims = keep(t, a->claims, &is_well);
+	t->secret = keep_secret(t, "oauth2: client_certificate_key_file", &a->key, &is_well);
+	return is_well;
+}
+
+/* A key that stands in the configuration is tried when that is read. */
+static int try_key(const struct http_token *t, struct dcm_error *err)
+{
+	struct buf unused = { 0 };
+	int r = 0;
+
+	if (t->signs && t->secret.text)
+		r = http_assertion__make(&t->assertion, t->secret.text, 0, &unused, err);
+	buf__fini(&unused);
+	return r;
 }
 
 int http_token__new(const struct dcm_http_oauth2 *o, struct http_token **ret, struct dcm_error *err)
@@ -96,6 +143,7 @@ int http_token__new(const struct dcm_http_oauth2 *o, struct http_token **ret, st
 	/* A redirect would carry the secret elsewhere. */
 	const struct dcm_http_options options = { .tls = o->tls, .proxy = o->proxy, .enable_http2 = true };
 	CLEANUP(http_token__freep) struct http_token *t = NEW(struct http_token);
+	bool is_well = true;
 	int r;
 
 	if (!t)
@@ -105,17 +153,20 @@ int http_token__new(const struct dcm_http_oauth2 *o, struct http_token **ret, st
 		error__prefix(err, "oauth2");
 		return r;
 	}
+	t->signs = o->grant == DCM_OAUTH2_JWT_BEARER;
+	t->url = keep(t, o->token_url, &is_well);
+	t->id = keep(t, o->client_id, &is_well);
 	make_fields(t, o);
-	t->url = keep(t, o->token_url);
-	t->id = keep(t, o->client_id);
-	t->secret = secret__of("oauth2: client_secret_file", keep(t, o->client_secret.text),
-			       keep(t, o->client_secret.file));
-	if (!t->url || !t->id || t->fields.error ||
-	    (o->client_secret.text && !t->secret.text && o->client_secret.text[0]) ||
-	    (o->client_secret.file && o->client_secret.file[0] && !t->secret.file))
+	if (t->signs)
+		is_well &= keep_assertion(t, &o->assertion);
+	else
+		t->secret = keep_secret(t, "oauth2: client_secret_file", &o->client_secret, &is_well);
+	if (!is_well || t->fields.error)
 		return error__nomem(err);
-	*ret = take_ptr(t);
-	return 0;
+	r = try_key(t, err);
+	if (r == 0)
+		*ret = take_ptr(t);
+	return r;
 }
 
 static void wipe(struct buf *b)
@@ -177,6 +228,17 @@ void http_token__forget(struct http_token *t, uint64_t version)
 		drop_header(t);
 }
 
+static int add_assertion(struct http_token *t, const char *key, struct buf *form, struct dcm_error *err)
+{
+	struct buf assertion = { 0 };
+	int r = http_assertion__make(&t->assertion, key, clock__real(&clock__system), &assertion, err);
+
+	if (r == 0)
+		field(form, "assertion", (const char *)assertion.data);
+	buf__fini(&assertion);
+	return r == 0 && form->error ? error__nomem(err) : r;
+}
+
 int http_token__ask(struct http_token *t, int64_t now, struct buf *form, struct dcm_error *err)
 {
 	int fault = 0;
@@ -188,6 +250,8 @@ int http_token__ask(struct http_token *t, int64_t now, struct buf *form, struct 
 	wipe(&t->user);
 	wipe(&t->password);
 	buf__append(form, t->fields.data, t->fields.n);
+	if (t->signs)
+		return add_assertion(t, secret, form, err);
 	t->setup->has_basic = !t->in_form;
 	if (t->in_form) {
 		field(form, "client_id", t->id);
@@ -261,13 +325,13 @@ int http_token__take(struct http_token *t, int64_t now, int status, const uint8_
 
 	if (status / 100 == 2) {
 		r = take_token(t, now, answer, err);
-	} else if (!t->is_known && !t->in_form && (status == 400 || status == 401)) {
+	} else if (!t->signs && !t->is_known && !t->in_form && (status == 400 || status == 401)) {
 		t->in_form = true;
 		r = -EAGAIN;
 	} else {
 		refusal(answer, words);
-		r = error__set(err, -EACCES, "answers %d%s; are client_id and client_secret right?",
-			       status, words);
+		r = error__set(err, -EACCES, "answers %d%s; are client_id and %s right?", status,
+			       words, t->signs ? "client_certificate_key" : "client_secret");
 	}
 	/* The next time begins as the first did. */
 	if (r < 0 && r != -EAGAIN && !t->is_known)

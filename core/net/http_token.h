@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * core/net/http_token.h - a token of OAuth 2 by client credentials (RFC 6749, section 4.4)
+ * core/net/http_token.h - a token of OAuth 2: by client credentials (RFC 6749, section 4.4), or by a signed JWT (RFC 7523)
  *
  * What is sent for one, what came, and how long it holds; whoever has the connections sends. The
  * client shows who it is by Basic first, and in the form where the server refuses that; the way that
- * worked is kept. A token is given up 10 seconds before its end. The client thread's.
+ * worked is kept. With a JWT it shows nothing else. A token is given up 10 seconds before its end. The client thread's.
  */
 #ifndef DECIMA_NET_HTTP_TOKEN_H
 #define DECIMA_NET_HTTP_TOKEN_H
@@ -19,7 +19,7 @@
 
 struct http_token;
 
-/* -EINVAL: a file of TLS cannot be used; -ENOMEM. */
+/* -EINVAL: a file of TLS cannot be used; -EACCES: a key that the configuration has cannot; -ENOMEM. */
 int http_token__new(const struct dcm_http_oauth2 *options, struct http_token **ret,
 		    struct dcm_error *err);
 void http_token__free(struct http_token *t);
@@ -37,7 +37,7 @@ const char *http_token__header(struct http_token *t, int64_t now_mono_ns, uint64
 /* The server that it was for did not take it. */
 void http_token__forget(struct http_token *t, uint64_t version);
 
-/* The form to be sent. -EACCES: the file of the secret cannot be used; -ENOMEM. */
+/* The form to be sent. -EACCES: the file of the secret, or the key in it, cannot be used; -ENOMEM. */
 int http_token__ask(struct http_token *t, int64_t now_mono_ns, struct buf *ret_form,
 		    struct dcm_error *err);
 /*

@@ -17,9 +17,6 @@
 #include "core/base/fd.h"
 #include "core/net/http_pool_inside.h"
 
-/* Of one server, or one proxy: as many as a program that asks all of its targets through it needs at once. */
-#define HOST_CONNECTIONS_MAX 1024L
-
 enum { EVENTS = 256, INBOX_A_TURN = 4096 };
 
 /* ------------------------------------------------------------------------------------------------
@@ -183,7 +180,7 @@ int pool__open(struct http_pool *p)
 	curl_multi_setopt(p->multi, CURLMOPT_TIMERFUNCTION, set_alarm);
 	curl_multi_setopt(p->multi, CURLMOPT_TIMERDATA, p);
 	curl_multi_setopt(p->multi, CURLMOPT_MAX_TOTAL_CONNECTIONS, p->n_connections_max);
-	curl_multi_setopt(p->multi, CURLMOPT_MAX_HOST_CONNECTIONS, HOST_CONNECTIONS_MAX);
+	curl_multi_setopt(p->multi, CURLMOPT_MAX_HOST_CONNECTIONS, p->n_host_connections_max);
 	curl_multi_setopt(p->multi, CURLMOPT_MAXCONNECTS, p->n_connections_max);
 	return 0;
 }

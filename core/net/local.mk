@@ -10,6 +10,7 @@ core_net_libnet_la_SOURCES = \
 	core/net/endpoints.c core/net/endpoints.h \
 	core/net/exchange.c core/net/exchange.h \
 	core/net/http.c core/net/http.h \
+	core/net/http_assertion.c core/net/http_assertion.h \
 	core/net/grpc.c core/net/grpc.h \
 	core/net/grpc_client.c core/net/grpc_client.h \
 	core/net/http1.c core/net/http1.h \

@@ -160,6 +160,13 @@ static bool is_of_application(struct dcm_str path)
 	       !str__eq(path, STR("/api")) && !str__eq(path, STR("/-"));
 }
 
+/* "/compare/", whose relative links would lead nowhere: *ret is the place without the slash. */
+static bool is_misspelt(struct pages *p, struct dcm_str path, struct dcm_str *ret)
+{
+	*ret = (struct dcm_str){ path.p, path.n - (path.n > 0) };
+	return path.n > 0 && path.p[path.n - 1] == '/' && is_of_application(*ret) && find(p, STR("/"));
+}
+
 static struct page *page_for(struct pages *p, struct dcm_str path)
 {
 	struct page *page = find(p, path);
@@ -169,10 +176,11 @@ static struct page *page_for(struct pages *p, struct dcm_str path)
 
 bool pages__have(struct pages *p, struct dcm_str path)
 {
+	struct dcm_str place;
 	bool have;
 
 	pthread_rwlock_rdlock(&p->lock);
-	have = page_for(p, path) != NULL;
+	have = page_for(p, path) != NULL || is_misspelt(p, path, &place);
 	pthread_rwlock_unlock(&p->lock);
 	return have;
 }
@@ -203,6 +211,8 @@ void pages__answer(struct pages *p, const struct http_request *req, struct http_
 {
 	bool gzip = http_request__takes_gzip(req);
 	const struct page *page;
+	struct dcm_str place;
+	bool is_elsewhere;
 	char tag[32];
 
 	pthread_rwlock_rdlock(&p->lock);
@@ -215,7 +225,11 @@ void pages__answer(struct pages *p, const struct http_request *req, struct http_
 		else
 			put_body(page, gzip, resp);
 	}
+	is_elsewhere = !page && is_misspelt(p, req->path, &place);
 	pthread_rwlock_unlock(&p->lock);
-	if (!page)
+	/* From where it was asked for, so that it is right below the base path, and behind a proxy that has cut off one. */
+	if (is_elsewhere)
+		http_response__lead_to(resp, "..", place, req->query);
+	else if (!page)
 		http_response__problem(resp, 404, "%.*s is not there any more", STR_ARG(req->path));
 }

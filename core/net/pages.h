@@ -7,7 +7,8 @@
  * changes with their content may be kept for a year, others are asked for each time.
  *
  * The page "/" is the application: it answers each path of one segment without a dot that nobody else does, so that
- * the application's own addresses ("/compare") can be opened and sent around.
+ * the application's own addresses ("/compare") can be opened and sent around. With a slash behind them they lead there
+ * (308), since the page's relative links would not.
  *
  * Any thread.
  */

@@ -259,8 +259,7 @@ static bool cut_base(const struct requests *r, struct exchange *x)
 	if (base.n == 0 || !str__starts(*path, base))
 		return true;
 	if (path->n == base.n) {
-		http_response__header(&x->response, "Location", "%s/", r->o->base_path);
-		x->response.status = 308;
+		http_response__lead_to(&x->response, r->o->base_path, STR("/"), x->request.query);
 		return false;
 	}
 	if (path->p[base.n] == '/') {

@@ -331,7 +331,7 @@ static int replace(const struct rule *rule, struct label_map *m, struct dcm_str 
 		if (r <= 0)
 			return r;
 		target = buf__view(&m->name);
-		if (target.n == 0 || !str__is_utf8(target))
+		if (!str__is_label_name(target))
 			return 0;
 	}
 	if (rule->replacement_is_value)
@@ -401,7 +401,7 @@ static int each_name(const struct rule *rule, struct label_map *m)
 			continue;
 		if (rule->action == DCM_RELABEL_LABELMAP) {
 			r = expand(rule, m, e->name, rule->replacement, &m->name);
-			if (r > 0 && m->name.n > 0)
+			if (r > 0 && str__is_label_name(buf__view(&m->name)))
 				r = map_set(m, buf__view(&m->name), e->value);
 			continue;
 		}

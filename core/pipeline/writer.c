@@ -23,7 +23,6 @@
 #include "core/base/units.h"
 #include "core/batch/batch.h"
 
-#define GROUP_BATCHES	 64
 #define GROUP_BYTES	 ((uint64_t)16 << 20)
 #define REQUEST_BYTES	 ((uint64_t)4 << 20) /* of an output's group: a server reads it as a whole */
 #define GROW_AFTER	 8 /* groups that went well: what fails for its size is not to wait each time */
@@ -31,6 +30,8 @@
 #define RETRY_LAST_NS	 ((int64_t)10 * 1000000000)
 #define WRITE_TIMEOUT_NS ((int64_t)30 * 1000000000)
 #define STUCK_NS	 ((int64_t)5 * 1000000000) /* as the doc of write_timeout says */
+#define VIEWS_NS                                                                                   \
+	((int64_t)1000000000) /* that the first of a group waits for the names of the others */
 /* What a thread may need outside the plugin: names are waited for. */
 #define OWN_WORK_NS ((int64_t)10 * 1000000000)
 
@@ -62,6 +63,13 @@ struct group {
 	struct writer *writer; /* a reference */
 	uint32_t n;
 	struct queue_item items[];
+};
+
+/* Batches that an output is to have, in their order. */
+struct lot {
+	struct queue_item *items;
+	struct dcm_batch **views; /* as the output wants them, where they were made by now; else NULL */
+	uint32_t n;
 };
 
 static int64_t now_ns(void)
@@ -217,12 +225,14 @@ static void not_written(struct writer *w, struct queue_item *item, const char *r
 
 /* ---- an output ---- */
 
-/* The named view, made once for all tries; NULL and a code when it cannot be. */
+/* The named view, made once for all tries; NULL and a code when it cannot be. -EAGAIN: it is too late for one. */
 static int view_for(struct writer *w, struct dcm_batch *batch, struct dcm_batch **ret,
 		    struct dcm_error *err)
 {
 	if (*ret)
 		return 0;
+	if (w->config.resolved && (is_abandoned(w) || now_ns() >= stop_at(w)))
+		return -EAGAIN;
 	if (w->config.resolved)
 		return w->config.resolved(w->config.resolved_ctx, batch, ret, err);
 	*ret = batch__ref(batch);
@@ -272,9 +282,8 @@ static bool pass_over(struct writer *w, struct queue_item *item, struct dcm_batc
 	return true;
 }
 
-static void write_output(struct writer *w, struct queue_item *item)
+static void write_output(struct writer *w, struct queue_item *item, struct dcm_batch **view)
 {
-	CLEANUP(batch__unrefp) struct dcm_batch *view = NULL;
 	struct retry retry = { 0 };
 	const char *reason = "rejected";
 	uint32_t n_refusals = 0, n_passed = 0;
@@ -283,9 +292,9 @@ static void write_output(struct writer *w, struct queue_item *item)
 	do {
 		struct dcm_error why = DCM_ERROR_INIT;
 
-		r = write_once(w, item->batch, &view, &why);
+		r = write_once(w, item->batch, view, &why);
 		if (r == 0 || (!is_passing(w, r) && ++n_refusals >= w->config.n_refusals &&
-			       !pass_over(w, item, view, &n_passed)))
+			       !pass_over(w, item, *view, &n_passed)))
 			break;
 		/* What comes next in the batch need not wait. */
 	} while ((!is_passing(w, r) && n_refusals >= w->config.n_refusals) ||
@@ -296,69 +305,116 @@ static void write_output(struct writer *w, struct queue_item *item)
 		not_written(w, item, reason, r);
 }
 
-/* The batches as they are: groups are for outputs whose names were found before. */
-static int write_together(struct writer *w, const struct queue_item *items, uint32_t n)
+/* How many of the first [n] have their views: as many as can be made in a moment, and one. Or, of the first, a negative errno. */
+static int view_some(struct writer *w, struct lot lot, uint32_t n, struct dcm_error *why)
 {
-	int64_t deadline = deadline_of(w);
+	const int64_t until = now_ns() + VIEWS_NS;
+
+	for (uint32_t i = 0; i < n; i++) {
+		int r = i > 0 && now_ns() > until
+				? -ETIME
+				: view_for(w, lot.items[i].batch, &lot.views[i], why);
+
+		if (r < 0)
+			return i ? (int)i : r;
+	}
+	return (int)n;
+}
+
+/*
+ * The first *n, with their names where these are to be found; then *n is how many it was tried with or, of 0, are done.
+ * -EALREADY: the first has to go alone.
+ */
+static int write_together(struct writer *w, struct lot lot, uint32_t *n)
+{
 	struct dcm_error why = DCM_ERROR_INIT;
-	struct dcm_batch *batches[GROUP_BATCHES];
-	int r = begin_write(w);
+	int r = view_some(w, lot, *n, &why);
+	int64_t deadline;
 
 	if (r < 0)
 		return r;
-	for (uint32_t i = 0; i < n; i++)
-		batches[i] = items[i].batch;
-	r = w->output.write_group(w->config.handle, batches, n, deadline, &why);
-	if (r > 0)
+	*n = (uint32_t)r;
+	if (*n == 1)
+		return -EALREADY;
+	deadline = deadline_of(w);
+	r = begin_write(w);
+	if (r < 0)
+		return r;
+	uint32_t n_done = *n;
+	r = w->output.write_group(w->config.handle, lot.views, *n, &n_done, deadline, &why);
+	if (r > 0 || (r == 0 && (n_done == 0 || n_done > *n)))
 		r = -EIO;
 	if (r == 0 || is_passing(w, r))
 		end_write(w, r, &why);
 	else
 		end_untold(w);
+	if (r == 0)
+		*n = n_done;
 	return r;
 }
 
+/* So many did not: fewer do, perhaps. */
+static void note_failure(struct writer *w, uint32_t n)
+{
+	w->together = n > 1 ? n / 2 : 1;
+	w->n_well = 0;
+}
+
+/* So many went well together, or one alone. */
+static void note_well(struct writer *w, uint32_t n)
+{
+	if (n < w->together || ++w->n_well < GROW_AFTER)
+		return;
+	w->together = 2 * n < DCM_GROUP_MAX ? 2 * n : DCM_GROUP_MAX;
+	w->n_well = 0;
+}
+
 /*
- * The first of [n] items, as many as go together; how many are settled then. What fails for its size, a proxy's limit or a
+ * The first of the lot, as many as go together; how many are settled then. What fails for its size, a proxy's limit or a
  * full queue over there, goes in ever smaller groups, which grow again as they arrive.
  */
-static uint32_t write_some(struct writer *w, struct queue_item *items, uint32_t n)
+static uint32_t write_some(struct writer *w, struct lot lot)
 {
 	struct retry retry = { 0 };
 	const char *reason = "rejected";
-	uint32_t size = n < w->together ? n : w->together;
-	int r = -EAGAIN;
+	uint32_t size = lot.n < w->together ? lot.n : w->together;
+	int r = -EALREADY;
 
 	while (size > 1) {
-		r = write_together(w, items, size);
+		r = write_together(w, lot, &size);
 		if (!is_passing(w, r))
 			break;
 		if (!wait_for_retry(w, &retry, &reason)) {
-			size = strcmp(reason, "shutdown") == 0 ? n : size;
+			size = strcmp(reason, "shutdown") == 0 ? lot.n : size;
 			break;
 		}
-		size = w->together = size / 2;
-		w->n_well = 0;
+		note_failure(w, size);
+		size = w->together;
+		r = -EALREADY;
 	}
-	if (size == w->together && (size == 1 || r == 0) && ++w->n_well == GROW_AFTER) {
-		w->together = 2 * size < GROUP_BATCHES ? 2 * size : GROUP_BATCHES;
-		w->n_well = 0;
-	}
+	if (size > 1 && r < 0 && !is_passing(w, r))
+		note_failure(w, size);
+	if (r == 0 || size == 1)
+		note_well(w, size);
 	for (uint32_t i = 0; i < size; i++) {
-		if (size > 1 && r == 0)
-			queue__release(w->queue, &items[i], 0);
-		else if (size > 1 && is_passing(w, r))
-			not_written(w, &items[i], reason, r);
+		if (r == 0)
+			queue__release(w->queue, &lot.items[i], 0);
+		else if (is_passing(w, r))
+			not_written(w, &lot.items[i], reason, r);
 		else
-			write_output(w, &items[i]);
+			write_output(w, &lot.items[i], &lot.views[i]);
+		batch__unref(lot.views[i]);
+		lot.views[i] = NULL;
 	}
 	return size;
 }
 
 static void write_outputs(struct writer *w, struct queue_item *items, uint32_t n)
 {
+	struct dcm_batch *views[DCM_GROUP_MAX] = { 0 };
+
 	for (uint32_t at = 0; at < n;)
-		at += write_some(w, items + at, n - at);
+		at += write_some(w, (struct lot){ items + at, views + at, n - at });
 }
 
 /* ---- a storage ---- */
@@ -384,7 +440,7 @@ static void group_done(void *ctx, int status)
 
 static int write_group(struct writer *w, struct group *g, struct dcm_error *why)
 {
-	struct dcm_batch *batches[GROUP_BATCHES];
+	struct dcm_batch *batches[DCM_GROUP_MAX];
 	int r = begin_write(w);
 
 	if (r < 0)
@@ -448,10 +504,11 @@ static void write_storage(struct writer *w, struct queue_item *items, uint32_t n
 }
 
 /* More of what waits, without waiting, up to a group. */
-static uint32_t gather(struct writer *w, struct queue_item items[static GROUP_BATCHES])
+static uint32_t gather(struct writer *w, struct queue_item items[static DCM_GROUP_MAX])
 {
-	const bool groups = w->output.write_group && !w->config.resolved;
-	const uint64_t most = w->config.storage ? GROUP_BYTES : groups ? REQUEST_BYTES : 0;
+	const uint64_t most = w->config.storage	      ? GROUP_BYTES
+			      : w->output.write_group ? REQUEST_BYTES
+						      : 0;
 	uint64_t bytes = items[0].bytes;
 	uint32_t n = 1;
 
@@ -476,7 +533,7 @@ static bool is_late(struct writer *w)
 static void *run(void *arg)
 {
 	struct writer *w = arg;
-	struct queue_item items[GROUP_BATCHES];
+	struct queue_item items[DCM_GROUP_MAX];
 
 	while (queue__pop(w->queue, INT64_MAX, &items[0]) == 0) {
 		const uint32_t n = gather(w, items);
@@ -522,15 +579,15 @@ int writer__start(const struct writer_config *config, struct queue *queue, struc
 		w->storage = *config->storage;
 	else
 		w->output = *config->output;
-	if (w->config.max_group == 0 || w->config.max_group > GROUP_BATCHES)
-		w->config.max_group = GROUP_BATCHES;
+	if (w->config.max_group == 0 || w->config.max_group > DCM_GROUP_MAX)
+		w->config.max_group = DCM_GROUP_MAX;
 	if (w->config.write_timeout_ns <= 0)
 		w->config.write_timeout_ns = WRITE_TIMEOUT_NS;
 	if (w->config.stuck_ns <= 0)
 		w->config.stuck_ns = STUCK_NS;
 	w->queue = queue;
 	w->stop_at_ns = INT64_MAX;
-	w->together = GROUP_BATCHES;
+	w->together = DCM_GROUP_MAX;
 	w->refs = 2;
 	init_sync(w);
 	r = pthread_create(&w->thread, NULL, run, w);

@@ -38,7 +38,10 @@ struct writer_config {
 	int64_t give_up_ns;	  /* 0: never */
 	uint32_t n_refusals; /* 0: 1: after how many an output's batch, or what it names of it, is lost as "rejected" */
 	int64_t stuck_ns; /* 0: 5 s: so far beyond its deadline a write is called stuck */
-	/* DCM_CAP_NAMED: makes the view in the writer's thread; NULL: batches go as they are. */
+	/*
+	 * DCM_CAP_NAMED: makes the view in the writer's thread; NULL: batches go as they are. Of a group those whose views
+	 * take a second together.
+	 */
 	int (*resolved)(void *ctx, struct dcm_batch *batch, struct dcm_batch **ret_batch,
 			struct dcm_error *err);
 	void *resolved_ctx;

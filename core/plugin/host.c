@@ -35,7 +35,7 @@
 #include "core/plugin/emissions.h"
 #include "core/plugin/mapped.h"
 
-/* A sentence that changes while the state stays is logged at most this often. */
+/* A sentence that changes while the state stays is logged at most this often, and the last one always. */
 #define SENTENCE_LOG_NS ((int64_t)10 * 1000000000)
 
 struct host {
@@ -51,6 +51,7 @@ struct host {
 	struct host_state own, state; /* as the plugin says; as people see it */
 	char trouble[512];	      /* what the core says; "" for nothing */
 	int64_t logged_mono_ns;	      /* 0: nothing yet */
+	bool owes_line;		      /* the state is not as the log has it: host__log_state() */
 	VEC(struct stats_metric *) metrics;
 };
 
@@ -125,6 +126,35 @@ static void effective(const struct host *h, struct host_state *ret)
 	snprintf(ret->sentence, sizeof(ret->sentence), "%s", h->trouble);
 }
 
+static void log_state(const struct host *h, const struct host_state *st)
+{
+	if (h->services->log)
+		log__line(h->services->log, state_level(st->state), h->name, "%s%s%s",
+			  state_text(st->state), st->sentence[0] ? ": " : "", st->sentence);
+}
+
+int64_t host__log_state(struct dcm_host *host)
+{
+	struct host *h = mine(host);
+	const int64_t now = clock__mono(clock_of(h));
+	int64_t due = INT64_MAX;
+	struct host_state st;
+
+	pthread_mutex_lock(&h->mutex);
+	const bool logs = h->owes_line && now - h->logged_mono_ns >= SENTENCE_LOG_NS;
+	if (logs) {
+		h->logged_mono_ns = now;
+		h->owes_line = false;
+		st = h->state;
+	} else if (h->owes_line) {
+		due = h->logged_mono_ns + SENTENCE_LOG_NS;
+	}
+	pthread_mutex_unlock(&h->mutex);
+	if (logs)
+		log_state(h, &st);
+	return due;
+}
+
 /* After a change of `own` or `trouble`, with the mutex, which it lets go. */
 static void publish(struct host *h)
 {
@@ -142,11 +172,11 @@ static void publish(struct host *h)
 	}
 	if (logs)
 		h->logged_mono_ns = now;
+	h->owes_line = !logs && (is_new || h->owes_line);
 	pthread_mutex_unlock(&h->mutex);
 
-	if (logs && h->services->log)
-		log__line(h->services->log, state_level(new.state), h->name, "%s%s%s",
-			  state_text(new.state), new.sentence[0] ? ": " : "", new.sentence);
+	if (logs)
+		log_state(h, &new);
 	if (is_new && h->services->state_changed)
 		h->services->state_changed(h->services->ctx, &h->pub, new.state, new.sentence);
 }

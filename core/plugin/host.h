@@ -138,6 +138,11 @@ void host__set_state(struct dcm_host *h, enum dcm_state state, const char *sente
  * degraded while the plugin itself says that all is well. "" ends it. Any thread.
  */
 void host__set_trouble(struct dcm_host *h, const char *sentence);
+/*
+ * Logs the sentence that stands and came too soon after another one of the same state to be logged
+ * then, once ten seconds have passed. When that is (mono); INT64_MAX: there is none. Any thread.
+ */
+int64_t host__log_state(struct dcm_host *h);
 
 const struct host_services *host__services(const struct dcm_host *h);
 

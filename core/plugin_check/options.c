@@ -137,6 +137,8 @@ static void bad_values_of(const struct check *c, const struct dcm_option *row)
 	case DCM_OPT_SELECTOR:
 		refuse(c, row, "[a, list]");
 		break;
+	case DCM_OPT_JSON:
+		break; /* takes all */
 	case DCM_OPT_STRUCT:
 	case DCM_OPT_LIST:
 	case DCM_OPT_MAP:

@@ -240,16 +240,21 @@ static int output_group(const struct dcm_output_ops *ops, void *handle, const st
 			struct dcm_error *err)
 {
 	struct dcm_batch *two[] = { sample(h, err), sample(h, err) };
+	uint32_t n_done = 2;
 	int r = -ENOMEM;
 
 	if (two[0] && two[1])
-		r = ops->write_group(handle, two, 2, clock__mono(&clock__system) + 5 * SECOND, err);
+		r = ops->write_group(handle, two, 2, &n_done,
+				     clock__mono(&clock__system) + 5 * SECOND, err);
 	batch__unref(two[0]);
 	batch__unref(two[1]);
 	if (r > 0)
 		return error__set(err, -EINVAL, "write_group says %d; errors are negative", r);
 	if (r < 0 && !err->text[0])
 		return error__set(err, -EINVAL, "write_group says %d without a sentence", r);
+	if (r == 0 && (n_done == 0 || n_done > 2))
+		return error__set(err, -EINVAL,
+				  "write_group says 0, and that %u of 2 batches are done", n_done);
 	return r == -EAGAIN || r == -ENOMEM ? r : 0;
 }
 

@@ -22,6 +22,7 @@
 #include "core/base/str.h"
 #include "core/base/vec.h"
 #include "core/batch/batch.h"
+#include "core/query/selector.h"
 #include "core/query/text_sort.h"
 #include "core/symbolize/symbols.h"
 
@@ -416,19 +417,21 @@ static int make_slots(struct maker *m)
 	return 0;
 }
 
-/* The frame "name=value" of a group's label. */
+/* The frame "name=value" of a group's label: which "=" that is, the quotes say of a name that has one. */
 static uint32_t label_frame(struct maker *m, struct dcm_str name, struct dcm_str value)
 {
-	char *text = arena__alloc(&m->out->arena, (size_t)name.n + value.n + 1);
+	struct buf b = { 0 };
 
-	if (!text)
+	selector__put_name(name, &b);
+	buf__byte(&b, '=');
+	buf__str(&b, value);
+	struct dcm_str text = b.error ? (struct dcm_str){ 0 }
+				      : arena__str(&m->out->arena, buf__view(&b));
+	buf__fini(&b);
+	if (!text.p)
 		return DCM_NONE;
-	memcpy(text, name.p, name.n);
-	text[name.n] = '=';
-	if (value.n)
-		memcpy(text + name.n + 1, value.p, value.n);
 	struct frame f = {
-		.name = { text, name.n + value.n + 1 },
+		.name = text,
 		.system_name = STR(""),
 		.file = STR(""),
 		.binary = STR(""),

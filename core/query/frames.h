@@ -29,7 +29,10 @@
 
 enum frames_group { FRAMES_FUNCTION, FRAMES_LINE, FRAMES_BINARY, FRAMES_ADDRESS, FRAMES_FILE };
 
-/* Beside enum dcm_frame_kind, in struct frame: a label that leads its stacks, "pod=api-1". */
+/*
+ * Beside enum dcm_frame_kind, in struct frame: a label that leads its stacks, "pod=api-1"; its name as a
+ * selector has it.
+ */
 #define FRAME_LABEL 255u
 
 struct frame {

@@ -19,9 +19,10 @@
 struct reader {
 	struct dcm_str text;
 	uint32_t at;
-	struct selector *out;
-	struct buf scratch; /* the string being unescaped */
-	uint32_t cap;	    /* of out->matchers */
+	struct selector *out; /* NULL: a list of names is read */
+	struct arena *arena;  /* of what is read */
+	struct buf scratch;   /* the string being unescaped */
+	uint32_t cap;	      /* of out->matchers */
 	struct dcm_error *err;
 };
 
@@ -172,7 +173,7 @@ static int read_string(struct reader *r, struct dcm_str *ret)
 			return e;
 	}
 	r->at++;
-	*ret = arena__str(&r->out->arena, buf__view(&r->scratch));
+	*ret = arena__str(r->arena, buf__view(&r->scratch));
 	return r->scratch.error || !ret->p ? error__nomem(r->err) : 0;
 }
 
@@ -180,19 +181,30 @@ static int read_string(struct reader *r, struct dcm_str *ret)
  * Matchers
  */
 
+static bool is_quote(int c)
+{
+	return c == '"' || c == '\'' || c == '`';
+}
+
+static int read_quoted_label(struct reader *r, struct dcm_str *ret)
+{
+	uint32_t start = r->at;
+	int e = read_string(r, ret);
+
+	return e == 0 && !str__is_utf8(*ret) ? wrong_at(r, start, "the label is not UTF-8") : e;
+}
+
 static int read_label(struct reader *r, struct dcm_str *ret)
 {
 	uint32_t start = r->at;
 	int c = peek(r), e;
 
-	if (c == '"' || c == '\'' || c == '`') {
-		e = read_string(r, ret);
-		if (e == 0 && !str__is_utf8(*ret))
-			e = wrong_at(r, start, "the label is not UTF-8");
+	if (is_quote(c)) {
+		e = read_quoted_label(r, ret);
 	} else {
 		e = read_bare(r, "label", ret);
 		if (e == 0 && ret->n > 0) {
-			*ret = arena__str(&r->out->arena, *ret);
+			*ret = arena__str(r->arena, *ret);
 			e = ret->p ? 0 : error__nomem(r->err);
 		}
 	}
@@ -238,7 +250,7 @@ static int compile(struct reader *r, uint32_t at, struct dcm_matcher *m)
 static int read_matcher(struct reader *r)
 {
 	struct dcm_matcher m = { 0 };
-	int e = read_label(r, &m.name), c;
+	int e = read_label(r, &m.name);
 
 	if (e < 0)
 		return e;
@@ -248,8 +260,7 @@ static int read_matcher(struct reader *r)
 		return e;
 	skip_space(r);
 	uint32_t at = r->at;
-	c = peek(r);
-	if (c != '"' && c != '\'' && c != '`')
+	if (!is_quote(peek(r)))
 		return wrong_at(r, at, "expected a quoted value for the label %.*s", STR_ARG(m.name));
 	e = read_string(r, &m.value);
 	if (e < 0)
@@ -318,7 +329,7 @@ static int read_type(struct reader *r, unsigned flags)
 	}
 	if (type__parse(text, &parts, &why) < 0)
 		return wrong_at(r, start, "%s", why.text);
-	r->out->type = arena__str(&r->out->arena, text);
+	r->out->type = arena__str(r->arena, text);
 	return r->out->type.p ? 0 : error__nomem(r->err);
 }
 
@@ -343,7 +354,7 @@ static int read_all(struct reader *r, unsigned flags)
 int selector__parse(struct dcm_str text, unsigned flags, struct selector **ret, struct dcm_error *err)
 {
 	CLEANUP(selector__freep) struct selector *s = NEW(struct selector);
-	struct reader r = { .text = text, .out = s, .err = err };
+	struct reader r = { .text = text, .out = s, .arena = s ? &s->arena : NULL, .err = err };
 
 	if (!s)
 		return error__nomem(err);
@@ -355,6 +366,45 @@ int selector__parse(struct dcm_str text, unsigned flags, struct selector **ret, 
 	if (e == 0)
 		*ret = take_ptr(s);
 	return e;
+}
+
+/* One of a list, up to its comma. */
+static int read_listed(struct reader *r, struct dcm_str *ret)
+{
+	uint32_t start = r->at;
+
+	if (is_quote(peek(r))) {
+		int e = read_quoted_label(r, ret);
+		if (e == 0 && r->at < r->text.n && peek(r) != ',')
+			e = wrong_at(r, r->at, "expected a comma behind the quoted label");
+		return e;
+	}
+	while (r->at < r->text.n && peek(r) != ',')
+		r->at++;
+	*ret = (struct dcm_str){ r->text.p + start, r->at - start };
+	return 0;
+}
+
+int selector__names(struct dcm_str text, struct arena *arena, struct dcm_str **ret, uint32_t *ret_n,
+		    struct dcm_error *err)
+{
+	struct dcm_str *names = arena__alloc(arena, SELECTOR_MAX_NAMES * sizeof(*names));
+	struct reader r = { .text = text, .arena = arena, .err = err };
+	uint32_t n = 0;
+	int e = names ? 0 : error__nomem(err);
+
+	for (bool more = text.n > 0; more && e == 0; r.at += more) {
+		e = n < SELECTOR_MAX_NAMES
+			    ? read_listed(&r, &names[n++])
+			    : error__set(err, -E2BIG, "at most %u labels", SELECTOR_MAX_NAMES);
+		more = e == 0 && peek(&r) == ',';
+	}
+	buf__fini(&r.scratch);
+	if (e < 0)
+		return e;
+	*ret = names;
+	*ret_n = n;
+	return 0;
 }
 
 void selector__free(struct selector *s)
@@ -403,6 +453,14 @@ static bool can_be_bare(struct dcm_str s)
 	return s.n > 0;
 }
 
+void selector__put_name(struct dcm_str name, struct buf *out)
+{
+	if (can_be_bare(name))
+		buf__str(out, name);
+	else
+		put_string(name, out);
+}
+
 void selector__format(const struct selector *s, struct buf *out)
 {
 	static const char *const ops[] = {
@@ -418,10 +476,7 @@ void selector__format(const struct selector *s, struct buf *out)
 
 		if (i > 0)
 			buf__byte(out, ',');
-		if (can_be_bare(m->name))
-			buf__str(out, m->name);
-		else
-			put_string(m->name, out);
+		selector__put_name(m->name, out);
 		buf__text(out, ops[m->op]);
 		put_string(m->value, out);
 	}

@@ -30,6 +30,7 @@
 
 #define SELECTOR_MAX_BYTES    65536u
 #define SELECTOR_MAX_MATCHERS 1000u
+#define SELECTOR_MAX_NAMES    32u
 
 struct selector {
 	struct arena arena;	      /* everything below */
@@ -49,6 +50,16 @@ enum selector_flag {
 int selector__parse(struct dcm_str text, unsigned flags, struct selector **ret, struct dcm_error *err);
 void selector__free(struct selector *s);
 DEFINE_CLEANUP(struct selector *, selector__free);
+
+/*
+ * The names in a list of labels, between commas: each a string as in a selector, or what stands up to the
+ * comma, whatever it is, where that does not begin with a quote; "" where nothing does. They are the
+ * arena's, or parts of `text`. -EINVAL says where, -E2BIG: more than SELECTOR_MAX_NAMES; -ENOMEM.
+ */
+int selector__names(struct dcm_str text, struct arena *arena, struct dcm_str **ret, uint32_t *ret_n,
+		    struct dcm_error *err);
+/* A label's name as a selector has it: bare where it can be, else in quotes. No bare one has a "=" or a comma. */
+void selector__put_name(struct dcm_str name, struct buf *out);
 
 /* The canonical text, which parses to the same selector. Failures stick to the buffer. */
 void selector__format(const struct selector *s, struct buf *out);

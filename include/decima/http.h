@@ -56,9 +56,24 @@ struct dcm_http_authorization {
 	struct dcm_http_secret credentials;
 };
 
+enum dcm_oauth2_grant { DCM_OAUTH2_CLIENT_CREDENTIALS, DCM_OAUTH2_JWT_BEARER };
+enum dcm_oauth2_algorithm { DCM_OAUTH2_RS256, DCM_OAUTH2_RS384, DCM_OAUTH2_RS512 };
+
+/* A statement that the client signs (RFC 7523, 2.1): instead of its secret. */
+struct dcm_http_assertion {
+	struct dcm_http_secret key; /* an RSA key in PEM */
+	const char *key_id;	    /* NULL: none is named */
+	int32_t algorithm;	    /* enum dcm_oauth2_algorithm */
+	const char *issuer;	    /* NULL: the client's id */
+	const char *audience;	    /* NULL: token_url */
+	const char *claims; /* a map in JSON: further ones, and others in the place of the usual; NULL: none */
+};
+
 struct dcm_http_oauth2 {
 	const char *client_id; /* NULL: no OAuth 2 */
 	struct dcm_http_secret client_secret;
+	int32_t grant; /* enum dcm_oauth2_grant */
+	struct dcm_http_assertion assertion;
 	struct dcm_list scopes; /* of const char * */
 	const char *token_url;
 	struct dcm_map endpoint_params; /* of const char * */

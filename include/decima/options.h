@@ -32,7 +32,8 @@ enum dcm_option_type {
 	DCM_OPT_LIST,	  /* struct dcm_list of elements */
 	DCM_OPT_MAP,	  /* struct dcm_map of elements, in the file's order; keys are unique */
 	DCM_OPT_UNION,	  /* struct dcm_union: exactly one key of `table` may stand here */
-	DCM_OPT_SHARED,	  /* a table that the host owns, by name in `shared`: see enum dcm_shared */
+	DCM_OPT_JSON, /* const char *: whatever stands there, of any kind, as JSON; numbers, true and false without quotes stay such */
+	DCM_OPT_SHARED, /* a table that the host owns, by name in `shared`: see enum dcm_shared */
 };
 
 /* [n] elements of the row's element type, each as large as that type's C type above. */

@@ -34,6 +34,7 @@
  *   2.0  the first one with host->stack_hash(), where 1.x had the hashes in every batch
  *   2.1  host->request_waits(); dcm_request.peer; dcm_http_call.keeps_method; dcm_decode.likely_version, dcm_found.version: OTLP whose bytes do not tell is what its sender's was before
  *   2.2  dcm_output_ops.write_group(): batches that wait go together
+ *   3.0  dcm_http_oauth2.grant and .assertion, in a struct that stands in those of plugins; DCM_OPT_JSON
  */
 #ifndef DECIMA_PLUGIN_H
 #define DECIMA_PLUGIN_H
@@ -50,8 +51,8 @@ extern "C" {
 #endif
 
 #define DCM_ABI_MAGIC 0x414d4344u /* "DCMA" */
-#define DCM_ABI_MAJOR 2
-#define DCM_ABI_MINOR 2
+#define DCM_ABI_MAJOR 3
+#define DCM_ABI_MINOR 0
 
 /* -------------------------------------------------------------------------------------------------
  * The host
@@ -769,6 +770,9 @@ struct dcm_storage_ops {
 	int (*recognises)(const char *dir);
 };
 
+/* Batches that write_group() is given at most: so many of one source may come to a store again, with gaps between them. */
+enum { DCM_GROUP_MAX = 64 };
+
 struct dcm_output_ops {
 	uint32_t size;
 	/*
@@ -786,12 +790,12 @@ struct dcm_output_ops {
 	 */
 	int (*pass_over)(void *instance, struct dcm_batch *batch, uint32_t *ret_profile);
 	/*
-	 * On the same thread: n >= 2 batches that wait, in their order, as write() is given one. 0: all are done;
-	 * -EAGAIN: they come again, fewer at once; another: each comes to write() by itself, also one that is
-	 * done already, and nothing is counted yet. NULL, and where names have to be found first: each always does. From 2.2 on.
+	 * On the same thread: n batches that wait, 2 to DCM_GROUP_MAX, in their order, as write() is given one. 0: the first *ret_n_done of them, at
+	 * least one, are done, and the others come again; it is n unless set. -EAGAIN: all come again, fewer at once; another: each
+	 * comes to write() by itself, also one that is done already, and nothing is counted yet. NULL: each always does. From 2.2 on.
 	 */
 	int (*write_group)(void *instance, struct dcm_batch *const *batches, uint32_t n,
-			   int64_t deadline_mono_ns, struct dcm_error *err);
+			   uint32_t *ret_n_done, int64_t deadline_mono_ns, struct dcm_error *err);
 };
 
 enum dcm_kind { DCM_INPUT, DCM_STORAGE, DCM_OUTPUT };

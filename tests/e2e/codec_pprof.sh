@@ -78,26 +78,37 @@ mkdir "$dir/in" "$dir/out"
 "$dir/go_profiles" "$dir/in" || exit 1
 
 # --- what Go writes, through us, says the same to Go
-for kind in cpu heap allocs goroutine mutex block threadcreate; do
-	in=$dir/in/$kind.pb.gz
-	out=$dir/out/$kind.pb.gz
-	if ! "$decima" convert "$in" "$out" 2>"$dir/err"; then
-		not_ok "go_$kind" "$(head -n 1 "$dir/err")"
-		continue
-	fi
-	folded_by_go "$in" >"$dir/want"
-	"$decima" convert --to-format folded "$in" - | LC_ALL=C sort >"$dir/got"
-	[ $kind = threadcreate ] || same "folded_$kind" "$dir/want" "$dir/got"
-	n=$(pprof -raw "$in" | awk '/^Samples:$/ { getline; print NF }')
-	i=0
-	while [ "$i" -lt "$n" ]; do
-		traces "$in" "$i" >"$dir/want"
-		traces "$out" "$i" >"$dir/got"
-		if cmp -s "$dir/want" "$dir/got"; then ok "traces_${kind}_$i"; else
-			not_ok "traces_${kind}_$i" "$(diff "$dir/want" "$dir/got" | head -n 4 | tr '\n' '~')"
+# same_to_go PREFIX IN OUT: each kind of profile in the folder IN, and what we make of it in OUT
+same_to_go() {
+	prefix=$1
+	for kind in cpu heap allocs goroutine mutex block threadcreate; do
+		in=$2/$kind.pb.gz
+		out=$3/$kind.pb.gz
+		if ! "$decima" convert "$in" "$out" 2>"$dir/err"; then
+			not_ok "${prefix}_$kind" "$(head -n 1 "$dir/err")"
+			continue
 		fi
-		i=$((i + 1))
+		folded_by_go "$in" >"$dir/want"
+		"$decima" convert --to-format folded "$in" - | LC_ALL=C sort >"$dir/got"
+		[ $kind = threadcreate ] || same "${prefix}_folded_$kind" "$dir/want" "$dir/got"
+		n=$(pprof -raw "$in" | awk '/^Samples:$/ { getline; print NF }')
+		i=0
+		while [ "$i" -lt "$n" ]; do
+			traces "$in" "$i" >"$dir/want"
+			traces "$out" "$i" >"$dir/got"
+			if cmp -s "$dir/want" "$dir/got"; then ok "${prefix}_traces_${kind}_$i"; else
+				not_ok "${prefix}_traces_${kind}_$i" "$(diff "$dir/want" "$dir/got" | head -n 4 | tr '\n' '~')"
+			fi
+			i=$((i + 1))
+		done
 	done
+}
+same_to_go go "$dir/in" "$dir/out"
+# The oldest and the newest Go that could be had, recorded (tests/data/pprof/record_go.sh).
+for recorded in "$proto"/go*/; do
+	version=$(basename "$recorded")
+	mkdir "$dir/out/$version"
+	same_to_go "$version" "${recorded%/}" "$dir/out/$version"
 done
 pprof -tags "$dir/out/cpu.pb.gz" >"$dir/tags"
 expect tags /buy "$dir/tags"

@@ -2,8 +2,8 @@
 # SPDX-License-Identifier: Apache-2.0
 # tests/e2e/discovery.sh - targets that servers know: HTTP, DNS, Consul, Docker, Kubernetes
 #
-# What is found is compared with what Prometheus' own discovery found. Where the server is real and here, that is asked
-# too; the others were recorded once (tests/lib/recorded.py, how: tests/data/discovery/README.md) and answer again.
+# What is found is compared with what Prometheus' own discovery found. Where the server is real and here, HTTP and the DNS, that is
+# asked too; the others were recorded once (tests/lib/recorded.py, how: tests/data/discovery/README.md) and answer again.
 #
 # runs beside others
 set -u
@@ -39,6 +39,25 @@ same() {
 expect_found() {
 	if wait_for 10 same "$2" "$3"; then ok "$1"; else not_ok "$1" "$(diff "$3" "$dir/found.$2" | head -n 6 | tr '\n' '|')"; fi
 }
+
+# as_theirs NAME RUN..: each job of $dir/jobs.json has what Prometheus finds now, by RUN and our program of it
+agrees() {
+	endpoints
+	python3 "$top_srcdir/tests/lib/discovery.py" judge "$dir/targets.json" "$dir/theirs.json" >"$dir/judged" 2>&1 && [ ! -s "$dir/judged" ]
+}
+as_theirs() {
+	[ -x "$dir/discovered" ] || return 0
+	name=$1
+	shift
+	if ! python3 "$top_srcdir/tests/lib/discovery.py" theirs "$* $dir/discovered" "$dir/jobs.json" >"$dir/theirs.json" 2>"$dir/err"; then
+		not_ok "$name" "$(tail -n 2 "$dir/err" | tr '\n' '|')"
+	elif wait_for 10 agrees; then
+		ok "$name"
+	else
+		not_ok "$name" "$(head -c 1000 "$dir/judged")"
+	fi
+}
+discovered_made discovery.prometheus
 
 mkdir "$dir/www"
 python3 -u -m http.server --bind 127.0.0.1 --directory "$dir/www" 0 >"$dir/www.out" 2>"$dir/www.log" &
@@ -84,13 +103,47 @@ printf '[ {"targets": ["a:1"], "label": {}} ]' >"$dir/www/a.json"
 http_fails key 'group 1: has another key than targets and labels'
 printf '[ {"targets": ["a:1"]' >"$dir/www/a.json"
 http_fails json 'is not JSON'
+# counts NAME VALUE: of the job
+counts() { get /metrics | grep -qx "decima_sd_$1{instance=\"pprof_scrape\",scrape_job=\"http\"} $2"; }
+wait_for 10 counts failed_configs 1 && ok discovery.counts_failed || not_ok discovery.counts_failed "$(get /metrics | grep ^decima_sd_failed)"
 printf '[]' >"$dir/www/a.json"
 wait_for 20 finds http 0 && ok discovery.http_empty || not_ok discovery.http_empty "$(found http | head -n 3)"
-get /metrics >"$dir/metrics"
-expect discovery.counts_failures 'sd_refresh_failures_total{' "$dir/metrics"
+wait_for 10 counts failed_configs 0 && ok discovery.counts_well || not_ok discovery.counts_well "$(get /metrics | grep ^decima_sd_failed)"
+counts refresh_failures_total '\([3-9]\|[1-9][0-9]\)' && ok discovery.counts_failures || not_ok discovery.counts_failures "$(get /metrics | grep ^decima_sd_refresh)"
 get /api/v1/config >"$dir/effective"
 expect discovery.config_shows "url: http://127.0.0.1:$port/a.json" "$dir/effective"
 if grep -q 'it-is-secret' "$dir/effective"; then not_ok discovery.masks "the password is shown"; else ok discovery.masks; fi
+daemon_stop
+
+# Answers of many kinds, good ones and those that are refused: each as Prometheus takes it.
+python3 - "$dir" "$port" <<'END'
+import json, sys
+folder, port = sys.argv[1:]
+answers = {
+    "names": '[{"targets": ["a:1"], "labels": {"service.name": "shop", "größe": "XL", "a b": "c", "__meta_x.y": "z"}}]',
+    "values": '[{"targets": ["a:1"], "labels": {"text": "two\\nlines \\"quoted\\" \\u00e4", "empty": ""}}]',
+    "twice": '[{"targets": ["a:1", "a:1"], "labels": {"k": "v"}}, {"targets": ["a:1"], "labels": {"k": "v"}}]',
+    "none": '[]',
+    "no_targets": '[{"targets": [], "labels": {"k": "v"}}, {"targets": ["a:1"]}]',
+    "no_labels": '[{"targets": ["a:1"], "labels": {}}, {"targets": ["b:1"], "labels": null}]',
+    "null_targets": '[{"targets": null}, {"targets": ["a:1"]}]',
+    "number": '[{"targets": ["a:1"], "labels": {"k": 1}}]',
+    "other_key": '[{"targets": ["a:1"], "label": {"k": "v"}}]',
+    "a_map": '{"targets": ["a:1"]}',
+    "null_group": '[null, {"targets": ["a:1"]}]',
+    "cut": '[{"targets": ["a:1"]}',
+    "more": '[{"targets": ["a:1"]}] []',
+    "no_port": '[{"targets": ["a", "[::1]:80", "b:80/path"]}]',
+}
+for name, text in answers.items():
+    open("%s/www/%s.json" % (folder, name), "w").write(text)
+open(folder + "/www/type.txt", "w").write(answers["twice"])
+urls = {name: "http://127.0.0.1:%s/%s.json" % (port, name) for name in [*answers, "absent"]} | {"type": "http://127.0.0.1:%s/type.txt" % port}
+json.dump({name: {"http_sd_configs": [{"url": url, "refresh_interval": "1s"}]} for name, url in urls.items()}, open(folder + "/jobs.json", "w"))
+END
+python3 "$top_srcdir/tests/lib/discovery.py" ours "$dir/jobs.json" >"$dir/jobs.yml"
+daemon_begin discovery.http_live_starts -c "$dir/jobs.yml"
+as_theirs discovery.http_live
 daemon_stop
 
 # ---- DNS: a real server in a network of its own, where it may have port 53 ----
@@ -106,6 +159,8 @@ ns1 IN A 127.0.0.1
 mail IN A 127.0.0.5
 _pprof._tcp IN SRV 0 5 6060 one
 _pprof._tcp IN SRV 0 5 6061 two.elsewhere.test.
+_off._tcp IN SRV 0 0 0 .
+services IN CNAME _pprof._tcp
 web IN A 127.0.0.7
 web IN A 127.0.0.8
 alias IN CNAME web
@@ -138,7 +193,8 @@ cat >"$dir/dns.yml" <<YAML
 scrape_configs:
 $(for job in "srv:_pprof._tcp.example.test:SRV:0" "a:alias.example.test.:a:81" "aaaa:web.example.test:AAAA:82" "mx:example.test.:MX:83" \
 		"ns:example.test.:NS:84" "searched:web:A:85" "none:only4.example.test.:AAAA:86" "nobody:nobody.example.test.:A:87" \
-		"many:many.example.test.:A:88" "down:web.nowhere.invalid.:A:89"; do
+		"many:many.example.test.:A:88" "down:web.nowhere.invalid.:A:89" "several:web.example.test., only4:A:90" \
+		"srv_alias:services.example.test:SRV:0" "srv_root:_off._tcp.example.test.:SRV:0" "case:WEB.Example.Test.:A:91" "word:web.example:A:92" "mx_none:only4.example.test.:MX:93"; do
 		IFS=: read -r name host type to <<END
 $job
 END
@@ -180,6 +236,15 @@ RUN
 	refused() { grep -qF 'web.nowhere.invalid.: A records cannot be had' "$dir/log"; }
 	wait_for 20 refused && ok discovery.dns_refused || not_ok discovery.dns_refused "$(last_words "$dir/log")"
 	finds none 0 && finds nobody 0 && ok discovery.dns_none || not_ok discovery.dns_none "$(found none; found nobody)"
+	# All of them as Prometheus finds them now, asking the same server.
+	python3 - "$dir/dns.yml" >"$dir/jobs.json" <<'END'
+import json, re, sys
+row = re.compile(r"job_name: (\w+),.* names: \[(.*?)\], type: (\w+), port: (\d+)")
+print(json.dumps({job: {"dns_sd_configs": [{"names": names.split(", "), "type": type, "port": int(port), "refresh_interval": "1s"}]}
+                  for job, names, type, port in map(lambda l: row.search(l).groups(), filter(row.search, open(sys.argv[1])))}))
+END
+	[ "$(grep -o dns_sd_configs "$dir/jobs.json" | wc -l)" -ge 14 ] || not_ok discovery.dns_jobs "$(head -c 300 "$dir/jobs.json")"
+	as_theirs discovery.dns_live nsenter -t "$daemon" -n -m
 	# A record that goes takes its target along; a server that goes takes nothing.
 	sed 's/admin 1 /admin 2 /' "$dir/dns/less" >"$dir/dns/zone"
 	kill -HUP "$(cat "$dir/dns/pid")"

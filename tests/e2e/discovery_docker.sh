@@ -77,12 +77,7 @@ sh "$fill" >"$dir/filled" 2>&1 || skip_all "dockerd runs no containers here: $(t
 ok discovery_docker.daemon
 
 # ---- as Prometheus finds them, while they change ----
-# In a shell of its own: `go` is given another environment.
-(
-	go_modules discovery_docker.prometheus -mod=readonly || exit
-	cd "$top_srcdir/tests/programs/discovered" && timeout 400 go build -trimpath -tags without_kubernetes -o "$dir/discovered" . >"$dir/err" 2>&1 ||
-		skip discovery_docker.prometheus "its discovery cannot be fetched or built: $(tail -n 1 "$dir/err")"
-)
+discovered_made discovery_docker.prometheus
 # The jobs that were recorded, at the socket; and at the port, with and without what it takes to be let in.
 python3 - "$top_srcdir/tests/data/discovery/docker.jobs.json" "$dir" <<'END'
 import json, re, sys

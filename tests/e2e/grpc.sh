@@ -135,6 +135,9 @@ call health grpc.health.v1.Health/Check
 expect grpc.health '"status": "SERVING"' "$dir/answer"
 call health grpc.health.v1.Health/Check -d '{ "service": "decima" }'
 expect grpc.health_of_another 'Code: NotFound' "$dir/err"
+call health grpc.health.v1.Health/List
+tr -d ' \n' <"$dir/answer" >"$dir/list"
+expect grpc.health_of_all '{"statuses":{"":{"status":"SERVING"}}}' "$dir/list"
 # A watch says what there is at once, and goes on until its time is over.
 call health grpc.health.v1.Health/Watch -max-time 3
 expect grpc.watch '"status": "SERVING"' "$dir/answer"
@@ -195,6 +198,29 @@ reflect -d '{ "host": "h", "allExtensionNumbersOfType": "x" } { "listServices": 
 	"$at" grpc.reflection.v1.ServerReflection/ServerReflectionInfo
 expect grpc.no_extensions '"errorMessage": "no message here has extensions"' "$dir/answer"
 expect grpc.asks_on '"name": "push.v1.PusherService"' "$dir/answer"
+
+# What reflection says is proto/, and that is what the published modules have, field by field.
+# fields NAME SERVICE PROTO
+fields() {
+	if ! command -v protoc >/dev/null; then
+		skip "grpc.proto_$1" "protoc is not installed; apt-get install protobuf-compiler"
+		return
+	fi
+	protoc -I "$top_srcdir/proto" --include_imports --descriptor_set_out="$dir/set" "$3"
+	"$dir/proto_fields" "$2" >"$dir/want"
+	"$dir/proto_fields" "$2" "$dir/set" >"$dir/got"
+	if [ -s "$dir/want" ] && cmp -s "$dir/want" "$dir/got"; then ok "grpc.proto_$1"; else
+		not_ok "grpc.proto_$1" "$(diff "$dir/want" "$dir/got" | sed -n 2p)"
+	fi
+}
+if go_program grpc.proto proto_fields proto_fields; then
+	fields health grpc.health.v1.Health grpc/health/v1/health.proto
+	fields reflection grpc.reflection.v1.ServerReflection grpc/reflection/v1/reflection.proto
+	fields reflection_alpha grpc.reflection.v1alpha.ServerReflection grpc/reflection/v1alpha/reflection.proto
+	fields push push.v1.PusherService push/v1/push.proto
+	fields otlp opentelemetry.proto.collector.profiles.v1development.ProfilesService \
+		opentelemetry/proto/collector/profiles/v1development/profiles_service.proto
+fi
 
 # ---- profiles ----
 printf 'main;work 30\nmain;idle 12\n' >"$dir/a.folded"

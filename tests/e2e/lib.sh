@@ -74,6 +74,16 @@ go_program() {
 	if [ -e "$go_source/go.sum" ]; then go_fetched "$1" "$go_source" mod download; else go_fetched "$1" "$go_source" mod tidy; fi &&
 		go_builds "$1" "$go_source" "$2"
 }
+# discovered_made NAME: Prometheus' own discovery (tests/programs/discovered), $dir/discovered; or NAME is skipped. In a
+# shell of its own, as `go` is given another environment.
+discovered_made() {
+	(
+		go_modules "$1" || exit
+		cd "$top_srcdir/tests/programs/discovered" && timeout 400 go build -trimpath -tags without_kubernetes -o "$dir/discovered" . >"$dir/err" 2>&1 ||
+			skip "$1" "its discovery cannot be fetched or built: $(tail -n 1 "$dir/err")"
+	)
+	[ -x "$dir/discovered" ]
+}
 # go_command NAME PACKAGE@VERSION: a published command, into $dir by its own name
 go_command() {
 	go_modules "$1" || return
@@ -182,6 +192,12 @@ far_begin() {
 }
 # far_again NAME: at the same port
 far_again() { far_start "$port" || not_ok "$1" "$(last_words "$dir/far.log")"; }
+
+# together NAME SOCKET BATCHES: so many that waited have come there in fewer requests, at first one by one, then two, ..
+together() {
+	requests=$(curl -s --unix-socket "$2" http://localhost/metrics | sed -n 's/^decima_receive_requests_total{.*} //p')
+	if [ "${requests:-999999}" -lt $(($3 * 5 / 6)) ]; then ok "$1"; else not_ok "$1" "$requests requests for $3 batches"; fi
+}
 
 ask() { "$decima" "$@" --url "unix:$dir/sock"; }
 # what stands at the ends of lines, as of folded stacks, added up

@@ -48,6 +48,17 @@ if server_start 1.10 && server_start 1.9; then
 	also="$also, { name: bad_http, selector: '{service_name=\"bad_http\"}', protocol: http, url: \"http://$(at 1.10 http)\", refusals: 1 }"
 fi
 
+# ---- of older versions the module reads what is sent, and hands on what it writes itself ----
+relays=
+for version in 1.8 1.7 1.5; do
+	go_program "otlp_out.module_$version" "relay.$version" otlp_relay "otlp/$version.mod" || continue
+	TOKEN=letmein "$dir/relay.$version" "$url" >"$dir/relay_$version.out" 2>&1 &
+	servers="$servers $!"
+	wait_for 30 grep -q '^http ' "$dir/relay_$version.out" || continue
+	relays="$relays $version"
+	also="$also, { name: module_$version, selector: '{service_name=\"module_$version\"}', protocol: http, compression: none, layout: \"$version\", url: \"http://$(at "relay_$version" http)\" }"
+done
+
 # way NAME OPTIONS: an output straight to the other daemon
 way() {
 	echo ", { name: $1, selector: '{service_name=\"$1\"}', url: \"https://127.0.0.1:$port\", bearer_token_file: token, tls_config: { ca_file: ca/ca.pem }, $2 }"
@@ -102,6 +113,12 @@ done
 "$decima" query stacks "$cpu{service_name=\"grpc\",node=\"test\",host_name=\"test\",otel_scope_name=\"decima\"}" --from now-1h --to now+1m \
 	--url "unix:$dir/far.sock" >"$dir/out" 2>&1
 expect otlp_out.labels 'main;work 300000000' "$dir/out"
+
+for version in $relays; do
+	printf 'main;work 30\nmain;idle;"odd" λ 12\n' | push "module_$version{tier=front}"
+	arrives "module_$version" "module_$version"
+	expect "otlp_out.module_${version}_reads_it" read "$dir/relay_$version.out"
+done
 
 # ---- what the published modules read ----
 if [ -n "$has_go" ]; then
@@ -188,11 +205,17 @@ fi
 far_stop
 printf 'main;late 7\n' | push grpc
 printf 'main;late 7\n' | push http
+# Each with tables of its own, and something that all have.
+for i in $(seq 40); do
+	printf 'main;late 1\nmain;late_%d %d\n' "$i" "$i" | push grpc
+	printf 'main;late 1\nmain;late_%d %d\n' "$i" "$i" | push http
+done
 far_again otlp_out.far_is_back
 wait_for 30 same http
 arrives grpc_after_it_was_away grpc
 arrives http_after_it_was_away http
-expect otlp_out.late_is_there 'main;late 70000000' "$dir/got"
+expect otlp_out.late_is_there 'main;late 470000000' "$dir/got"
+together otlp_out.what_waits_goes_together "$dir/far.sock" 82
 printf 'wrong\n' >"$dir/token"
 sleep 1.2
 printf 'main;token 8\n' | push grpc

@@ -73,11 +73,18 @@ printf 'main;work 5\n' | push 'name=other&label=service_name=shop'
 arrives another_type other:samples:count:::delta '{service_name="shop"}' other:samples:count::
 read_as go_reads_it 'demo:samples:count::{env=a b&c}",instance=test,node=test,service_name=shop} sum=42 stacks=2 duration=0'
 read_as go_reads_the_other 'other:samples:count::{instance=test,node=test,service_name=shop} sum=5 stacks=1 duration=0'
+printf 'main;odd 6\n' | push 'name=demo&label=service_name=odd&label=http.method=a&label=http_method=b&label=a%2Cb=c&label=%C3%BC=d'
+read_as names_of_labels 'demo:samples:count::{U___fc_=d,U__a_2c_b=c,U__http_2e_method=a,http_method=b,instance=test,node=test,service_name=odd} sum=6 stacks=1 duration=0'
 read_as token_is_sent 'authorization: Bearer secret'
 now=$(date +%s)
-printf 'main;work 7\nmain;idle 2\n' | curl -s -f --unix-socket "$dir/sock" --data-binary @- \
-	"http://localhost/ingest?name=app.cpu&from=$((now - 10))&until=$now&format=folded&sampleRate=100" >/dev/null
-arrives with_a_duration process_cpu:cpu:nanoseconds:cpu:nanoseconds:delta '{service_name="app"}'
+cpu=process_cpu:cpu:nanoseconds:cpu:nanoseconds:delta
+# push_cpu SERVICE: folded text, at 100 samples a second, on standard input
+push_cpu() {
+	curl -s -f --unix-socket "$dir/sock" --data-binary @- \
+		"http://localhost/ingest?name=$1.cpu&from=$((now - 10))&until=$now&format=folded&sampleRate=100" >/dev/null
+}
+printf 'main;work 7\nmain;idle 2\n' | push_cpu app
+arrives with_a_duration $cpu '{service_name="app"}'
 read_as go_reads_a_duration 'process_cpu:cpu:nanoseconds:cpu:nanoseconds{instance=test,node=test,service_name=app} sum=90000000 stacks=2 duration=10000000000'
 
 # ---- refused for good: set aside, with the words; unavailable: it is tried again ----
@@ -106,8 +113,12 @@ fi
 # ---- away, and back; a wrong token, which is put right ----
 far_stop
 printf 'main;late 7\n' | push 'name=demo&label=service_name=late'
+for i in $(seq 40); do printf 'main;late 1\nmain;late_%d %d\n' "$i" "$i" | push_cpu many; done
 far_again parca.far_is_back
 arrives after_it_was_away $delta '{service_name="late"}' demo:samples:count::
+arrives what_waits_comes_once $cpu '{service_name="many"}'
+expect parca.what_waits_adds_up 'main;late 400000000' "$dir/got"
+together parca.what_waits_goes_together "$dir/far.sock" 41
 printf 'wrong\n' >"$dir/token"
 sleep 1.2
 printf 'main;token 8\n' | push 'name=demo&label=service_name=token'

@@ -48,6 +48,10 @@ head -c 900 "$dir/stream" >"$dir/cut"
 send "$dir/cut"
 expect parca_arrow.cut 'Code: InvalidArgument' "$dir/err"
 expect parca_arrow.cut_says_where 'writearrow: message' "$dir/err"
+"$dir/parca_arrow" $hour float >"$dir/float"
+send "$dir/float"
+expect parca_arrow.other_type 'Code: InvalidArgument' "$dir/err"
+expect parca_arrow.other_type_is_named 'column value: its type, floating point (3)' "$dir/err"
 
 # ---- by TLS with a token, as agents send that go over a network ----
 daemon_stop

@@ -29,9 +29,10 @@ arrives() {
 	fi
 }
 cpu=process_cpu:cpu:nanoseconds:cpu:nanoseconds:delta
+# cpu_of SERVICE [FUNCTION]
 cpu_of() {
 	now=$(date +%s)
-	printf 'main;work 7\nmain;idle 2\n' | curl -s -f --unix-socket "$dir/sock" --data-binary @- \
+	printf 'main;%s 7\nmain;idle 2\n' "${2:-work}" | curl -s -f --unix-socket "$dir/sock" --data-binary @- \
 		"http://localhost/ingest?name=$1&from=$((now - 10))&until=$now&format=folded&sampleRate=100" >/dev/null
 }
 waits() { get /api/v1/pipeline | grep -q '127.0.0.1'; }
@@ -61,10 +62,12 @@ YAML
 	far_stop
 	printf 'main;late 7\n' | push 'name=demo&label=service_name=late'
 	printf 'main;late 8\n' | push 'name=demo&label=service_name=later'
+	for i in $(seq 40); do cpu_of many "late_$i"; done
 	wait_for 10 waits
 	far_again "pyroscope.$by.far_is_back"
 	arrives "$by.after_it_was_away" "$2{service_name=\"late\"}" 7
 	arrives "$by.in_the_queue" "$2{service_name=\"later\"}" 8
+	arrives "$by.what_is_on_its_way_together" "$cpu{service_name=\"many\"}" 3600000000
 
 	# ---- killed: what was delivered before is not delivered again ----
 	cpu_of once
@@ -112,7 +115,8 @@ storage: { memory: {} }
 outputs:
   pyroscope:
     - url: "http://$(sed -n 's/^at //p' "$dir/served")"
-      http_headers: { X-Scope-OrgID: { values: [ team-a ] } }
+      tenant: team-a
+      tenant_label: team
       basic_auth: { username: "1234", password: glc_secret }
     - name: whole
       url: "http://$(sed -n 's/^at //p' "$dir/served")"
@@ -129,12 +133,29 @@ reads() {
 printf 'main;work 30\nmain;idle 12\n' | push 'name=demo&label=service_name=shop&label=env=a%20b%26c%7D%22'
 reads labels 'demo:samples:count{__delta__=false,env=a b&c}",instance=test,node=test,service_name=shop} sum=42 samples=2'
 reads tenant 'tenant: team-a'
+printf 'main;work 4\n' | push 'name=demo&label=service_name=tenants&label=team=team-b'
+reads tenant_of_a_label 'tenant: team-b'
+printf 'main;work 4\n' | push 'name=demo&label=service_name=tenants&label=team=a%0d%0ab'
+lost_tenants() { get /metrics | grep -qxF 'decima_dropped_total{instance="pyroscope",reason="not_encoded"} 1'; }
+if wait_for 20 lost_tenants; then ok pyroscope.service.no_tenant_is_lost; else not_ok pyroscope.service.no_tenant_is_lost "$(get /metrics | grep 'instance="pyroscope",reason')"; fi
+sed 's/tenant: team-a/tenant: team-a\n      http_headers: { x-scope-orgid: { values: [ b ] } }/' "$dir/near.yaml" >"$dir/both.yaml"
+"$decima" check --plugin-path "$plugins" -c "$dir/both.yaml" >"$dir/out" 2>&1
+expect pyroscope.service.two_tenants 'x-scope-orgid is what tenant and tenant_label say, too' "$dir/out"
 # gigapipe's /ingest goes by the type of the body, and not by the address.
 reads ingest 'ingest shop{env=a b&c_",instance=test,node=test} pprof of 2 samples'
 # As Grafana's cloud has it: the user is the number of the instance, the password a token.
 reads basic_auth "as Basic $(printf 1234:glc_secret | base64)"
 printf 'main;work 3\n' | push 'name=demo&label=env=x'
 reads no_service 'demo:samples:count{__delta__=false,env=x,instance=test,node=test,service_name=unknown} sum=3 samples=1'
+
+# Names of labels that it refuses.
+printf 'main;odd 6\n' | push 'name=demo&label=service.name=odd&label=http.method=a&label=http_method=b&label=a%2Cb=c&label=%C3%BC=d'
+reads names_of_labels 'demo:samples:count{U___fc_=d,U__a_2c_b=c,U__http_2e_method=a,__delta__=false,http_method=b,instance=test,node=test,service_name=odd} sum=6 samples=1'
+printf 'main;odd 6\n' | push 'name=demo&label=service_name=shop&label=http.method=a&label=a%2Cb=c'
+# A pprof of a sample with the label "span id", of Datadog's tracer.
+printf '\n\004\010\001\020\002\022\011\022\001\006\032\004\010\003\020\0042\0002\003odd2\001n2\007span id2\0017' | push 'name=demo&label=service_name=sampled'
+reads names_of_labels_of_samples 'samples of sampled: U__span_20_id=7'
+reads names_of_labels_by_ingest 'ingest shop{U__a_2c_b=c,http_method=a,instance=test,node=test} pprof of 1 samples'
 
 # More samples than it takes, and more bytes: in parts, whose sum is the whole, and whose times differ.
 awk 'BEGIN { for (i = 0; i < 40000; i++) print "main;f" i % 100 ";g" int(i / 100) " 2" }' | push 'name=demo&label=service_name=many'

@@ -213,6 +213,12 @@ gzip -dc "$dir/by.pb.gz" | strings >"$dir/out"
 expect group_by_is_in_pprof comm "$dir/out"
 record --group-by comm, -- true >"$dir/out" 2>"$dir/err"
 expect_status group_by_nothing 2 $?
+# As a selector has names.
+record --group-by 'pid,"comm' -- true >"$dir/out" 2>"$dir/err"
+expect_status group_by_half_a_name 2 $?
+expect group_by_half_a_name_says 'column 5: the string that begins here has no closing "' "$dir/err"
+record -p $running -d 1 --group-by '"comm"' -o "$dir/quoted.folded" 2>"$dir/err"
+expect group_by_in_quotes "comm=chain;" "$dir/quoted.folded"
 kill $running
 
 # It ends with the last of them.

@@ -244,6 +244,7 @@ for job in {e["job"] for e in targets}:
 want(metric("scrape_failures_total", scrape_job="nobody", reason="connection") > 0, "failures by reason")
 want(metric("scrape_failures_total", scrape_job="service") < metric("scrapes_total", scrape_job="service"), "service fails")
 want(metric("scrape_duration_seconds_sum", scrape_job="service") > 0, "durations")
+want(metric("scrape_delta_bytes") > 0, "what is kept for differences")
 want(metric("scrape_samples_total") > 0 and metric("scrape_bytes_total") > 0, "samples and bytes")
 print("\n".join(faults[:3]) or "all is said")
 PY
@@ -253,6 +254,12 @@ wait_for 20 all_is_said && ok scrape.all_is_said || not_ok scrape.all_is_said "$
 get /metrics >"$dir/metrics"
 expect scrape.metric_scrapes 'decima_scrapes_total{instance="pprof_scrape",scrape_job="service"}' "$dir/metrics"
 expect scrape.metric_down 'decima_scrape_targets{health="down",instance="pprof_scrape",scrape_job="nobody"}' "$dir/metrics"
+
+# Each metric that docs/SCRAPING.md has is there, and each that is there has its row.
+grep -oE 'decima_(scrapes?|sd)_[a-z_]+' "$top_srcdir/docs/SCRAPING.md" | sort -u >"$dir/documented"
+sed -nE 's/^# TYPE (decima_(scrapes?|sd)_[a-z_]+) .*/\1/p' "$dir/metrics" | sort -u >"$dir/shown"
+[ -s "$dir/shown" ] && diff "$dir/documented" "$dir/shown" >"$dir/differ" && ok scrape.metrics_are_documented ||
+	not_ok scrape.metrics_are_documented "$(tr '\n' '|' <"$dir/differ")"
 
 # ---- targets that come and go ----
 echo "[{\"targets\":[\"$two\"],\"labels\":{\"zone\":\"b\"}}]" >"$dir/sd/new.tmp" && mv "$dir/sd/new.tmp" "$dir/sd/two.json"

@@ -121,24 +121,56 @@ failures_counted() { awk '/^decima_scrape_name_failures_total/ { n += $2 } END {
 failures_counted && ok scrape_names.failures_counted || not_ok scrape_names.failures_counted "$(grep scrape_name "$dir/metrics" | tr '\n' '|')"
 
 # ---- with a build id: from debuginfo that comes later, whoever was scraped ----
+# An address in memory is one of the file's own where the program is linked to one place (fixed). Where the kernel chooses the
+# place (pie) it is not, and where besides the code's addresses are not its offsets in the file (moved) neither of these is.
+cat >"$dir/program.c" <<'C'
+#include <stdio.h>
+int NAME(int x) { return x * 3; }
+/* "ADDRESS START LIMIT OFFSET" of the function, and of the mapping that it is in: what a program writes into its profiles */
+int main(void)
+{
+	FILE *maps = fopen("/proc/self/maps", "r");
+	unsigned long address = (unsigned long)NAME, start, limit, offset;
+	char line[4096];
+
+	while (fgets(line, sizeof(line), maps))
+		if (sscanf(line, "%lx-%lx %*s %lx", &start, &limit, &offset) == 3 && start <= address && address < limit)
+			return printf("%lx %lx %lx %lx\n", address, start, limit, offset) < 0;
+	return 1;
+}
+C
+# by_id_profile KIND FLAG..: $dir/KIND, and what it would serve
+by_id_profile() {
+	kind=$1
+	shift
+	cc -g -O0 -DNAME="only_$kind" "$@" -Wl,--build-id -o "$dir/$kind" "$dir/program.c" && "$dir/$kind" >"$dir/place" || return
+	read -r address start limit offset <"$dir/place"
+	id=$(readelf -n "$dir/$kind" | sed -n 's/.*Build ID: //p')
+	python3 "$top_srcdir/tests/programs/address_profile.py" "$address" "$id" "/bin/$kind" "$start" "$limit" "$offset" >"$dir/www/$kind"
+}
+of_kind() { ask query stacks "memory:samples:count::{job=\"$1\"}" --from now-10m 2>&1; }
+by_id() { of_kind "$1" | grep -qF "$2"; }
 if command -v cc >/dev/null && command -v readelf >/dev/null; then
-	printf 'int only_here(int x) { return x * 3; }\nint main(int n, char **v) { (void)v; return only_here(n); }\n' >"$dir/program.c"
-	cc -g -O0 -no-pie -Wl,--build-id -o "$dir/whole" "$dir/program.c"
-	id=$(readelf -n "$dir/whole" | sed -n 's/.*Build ID: //p')
-	address=$(readelf -sW "$dir/whole" | awk '$8 == "only_here" { print $2 }')
 	mkdir "$dir/www"
-	python3 "$top_srcdir/tests/programs/address_profile.py" "$address" "$id" >"$dir/www/heap"
+	by_id_profile fixed -no-pie && by_id_profile pie -fPIE -pie && by_id_profile moved -fPIE -pie -Wl,--section-start=.init=0x5000 ||
+		not_ok scrape_names.by_id_programs "they do not build or run"
 	python3 -u -m http.server --bind 127.0.0.1 --directory "$dir/www" 0 >"$dir/www.out" 2>"$dir/www.log" &
 	programs="$programs $!"
 	serving() { grep -q 'port [0-9]' "$dir/www.out"; }
 	wait_for 20 serving
-	printf 'scrape_configs:\n%s\n' "$(job by_id "127.0.0.1:$(sed -n 's/.* port \([0-9]*\) .*/\1/p' "$dir/www.out")" | sed 's#/pprof/heap#/heap#')" >"$dir/scrape.yaml"
+	{
+		echo 'scrape_configs:'
+		for kind in fixed pie moved; do
+			job $kind "127.0.0.1:$(sed -n 's/.* port \([0-9]*\) .*/\1/p' "$dir/www.out")" | sed "s#/pprof/heap#/$kind#"
+		done
+	} >"$dir/scrape.yaml"
 	curl -sf -X POST --unix-socket "$dir/sock" http://localhost/-/reload >"$dir/said" || not_ok scrape_names.by_id_reload "$(head -c 300 "$dir/said")"
-	by_id() { ask query stacks 'memory:samples:count::{job="by_id"}' --from now-10m 2>&1 | grep -qF "$1"; }
-	wait_for 30 by_id 'program+0x' && ok scrape_names.by_id_without || not_ok scrape_names.by_id_without "$(ask query types | tr '\n' '|')"
-	ask debuginfo upload "$dir/whole" >"$dir/said" 2>&1
-	expect_status scrape_names.by_id_upload 0 $?
-	wait_for 30 by_id only_here && ok scrape_names.by_id || not_ok scrape_names.by_id "$(ask query stacks 'memory:samples:count::{job="by_id"}' --from now-10m 2>&1 | head -n 2 | tr '\n' '|')"
+	for kind in fixed pie moved; do
+		wait_for 30 by_id $kind "$kind+0x" && ok "scrape_names.by_id_${kind}_without" || not_ok "scrape_names.by_id_${kind}_without" "$(of_kind $kind | head -n 2 | tr '\n' '|')"
+		ask debuginfo upload "$dir/$kind" >"$dir/said" 2>&1
+		expect_status "scrape_names.by_id_${kind}_upload" 0 $?
+		wait_for 30 by_id $kind "only_$kind" && ok "scrape_names.by_id_$kind" || not_ok "scrape_names.by_id_$kind" "$(of_kind $kind | head -n 2 | tr '\n' '|')"
+	done
 else
 	skip scrape_names.by_id "cc and readelf are not installed"
 fi

@@ -56,7 +56,8 @@ differs() {
 	*) return 1 ;;
 	esac
 }
-data=$(cd "$dir/oracle" && go list -m -f '{{.Dir}}' github.com/prometheus/prometheus)/config/testdata
+prometheus=$(cd "$dir/oracle" && go list -m -f '{{.Dir}}' github.com/prometheus/prometheus)
+data=$prometheus/config/testdata
 compared=0 ignored=0
 mkdir "$dir/jobs"
 for file in "$data"/*.yml; do
@@ -81,3 +82,39 @@ for file in "$data"/*.yml; do
 done
 [ "$compared" -ge 140 ] && ok prometheus.files || not_ok prometheus.files "only $compared files were compared"
 [ "$ignored" -le 60 ] && ok prometheus.files_that_differ || not_ok prometheus.files_that_differ "$ignored"
+
+# ---- the same for what a client says of itself, and whom it trusts: the test data of Prometheus' HTTP client ----
+# as_job FILE: with a job around it
+as_job() {
+	printf 'scrape_configs:\n  - job_name: client\n'
+	case $1 in
+	*/tls_config.*) echo '    tls_config:' && sed 's/^/      /' "$1" ;;
+	*) sed 's/^/    /' "$1" ;;
+	esac
+}
+data=$(cd "$dir/oracle" && go list -m -f '{{.Dir}}' github.com/prometheus/common)/config/testdata
+compared=0
+for file in "$data"/http.conf.*.y*ml "$data"/tls_config.*.y*ml; do
+	name=${file##*/}
+	case $name in
+	*.ref.yaml) continue ;;			       # a keeper of secrets, of which Prometheus itself has none
+	*.invalid-bearer-token-file.bad.yml) want=0 ;; # the file is not there: that is told when it is asked for
+	*bad*) want=2 ;;
+	*) want=0 ;;
+	esac
+	as_job "$file" >"$dir/client.yml"
+	"$decima" check --config-only --plugin-path "$plugins" -c "$dir/client.yml" >"$dir/check" 2>&1
+	got=$?
+	compared=$((compared + 1))
+	[ "$got" -eq "$want" ] && ok "prometheus.client.$name" ||
+		not_ok "prometheus.client.$name" "exit status $got, not $want: $(grep -v warning "$dir/check" | head -n 1 | cut -c 1-200)"
+done
+[ "$compared" -ge 35 ] && ok prometheus.clients || not_ok prometheus.clients "only $compared files were compared"
+
+# ---- what docs/SCRAPING.md says metrics are called there ----
+sed -n '/^## How it goes/,/^## Limits/p' "$top_srcdir/docs/SCRAPING.md" | grep -oE '`(up|scrape_[a-z_]+|prometheus_[a-z_]+)`' | tr -d '`' | grep -vx scrape_job | sort -u >"$dir/names"
+[ "$(wc -l <"$dir/names")" -ge 10 ] || not_ok prometheus.metrics "hardly any names"
+cat "$prometheus"/scrape/*.go "$prometheus"/discovery/*.go >"$dir/source"
+while read -r name; do
+	grep -qF "\"$name\"" "$dir/source" && ok "prometheus.metric.$name" || not_ok "prometheus.metric.$name" "Prometheus has none of that name"
+done <"$dir/names"

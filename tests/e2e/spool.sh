@@ -170,12 +170,7 @@ at_least an_hour_is_on_the_disk 6000000 "$(metric spool_bytes)"
 server_start "$address"
 all an_hour
 at_least an_hour_was_said_yes_to 360 "$(wc -l <"$dir/yes")"
-# together NAME BATCHES: what waits goes together, at first one by one, then two, ..
-together() {
-	requests=$(curl -s --unix-socket "$dir/server.sock" http://localhost/metrics | sed -n 's/^decima_receive_requests_total{.*} //p')
-	if [ "${requests:-999}" -lt $(($2 * 5 / 6)) ]; then ok "spool.$1"; else not_ok "spool.$1" "$requests requests for $2 batches"; fi
-}
-together an_hour_goes_together 360
+together spool.an_hour_goes_together "$dir/server.sock" 360
 
 # ---- so it does to a server that keeps no sessions, whose second message would follow on nothing ----
 server_stop
@@ -185,7 +180,7 @@ series=unkept
 push 601 660
 server_start "$address"
 all without_sessions
-together without_sessions_goes_together 60
+together spool.without_sessions_goes_together "$dir/server.sock" 60
 sed -i 's|receive: { max_sessions: 0 }|receive: {}|' "$dir/server.yaml"
 series=demo
 daemon_stop

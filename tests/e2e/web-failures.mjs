@@ -27,7 +27,7 @@ function standBetween() {
 }
 
 export async function failures(t) {
-  const { assert, at, check, context, cpu, fixed, from, json, q, to, url } = t;
+  const { assert, at, check, context, cpu, fixed, from, json, partial, q, to, url, watch } = t;
   const page = await context.newPage();
   const whole = encodeURIComponent(`${cpu}{}`);
   await page.addInitScript(standBetween);
@@ -63,6 +63,72 @@ export async function failures(t) {
     await settled();
     assert((await $("invert").getAttribute("aria-pressed")) === "true", "it is not inverted");
   });
+  await check("an_answer_is_dimmed_until_it_is_in_its_order", async () => {
+    await open(`explore?q=${q}&${fixed}&inv=1`);
+    const label = await $("flame").getAttribute("aria-label");
+    await worker("held", "arrange");
+    const came = page.waitForResponse((r) => r.url().includes("/flame?"));
+    await $("query").fill(`${cpu}{}`);
+    await $("query").press("Enter");
+    await (await came).finished();
+    await page.waitForFunction(() => !document.querySelector('[data-testid="load"].busy'));
+    await page.waitForTimeout(300);
+    assert((await $("flame").getAttribute("aria-label")) === label && (await page.locator("section.stale[aria-label=Result]").count()) === 1, "the tree of the question before looks as if it were the answer");
+    await worker("letGo", "arrange");
+    await settled();
+    assert((await $("flame").getAttribute("aria-label")) !== label, "it is the tree of the question before");
+  });
+  await check("what_is_unpacked_is_cancelled_too", async () => {
+    await open(`explore?q=${q}&${fixed}`);
+    await worker("held", "decode");
+    await $("fg-group").selectOption("binary");
+    await $("load-stage").getByText("unpacking").waitFor();
+    await $("cancel").click();
+    await $("old").waitFor();
+    await worker("letGo", "decode");
+    await page.waitForTimeout(200);
+    assert((await $("old").count()) === 1, "it is shown all the same");
+  });
+  await check("lines_that_fail_leave_the_rest", async () => {
+    // A fault of ours: what the server never sends.
+    await page.route("**/api/v1/series?*", (route) => route.fulfill({ json: { step_ms: 1000, unit: "count", series: [{ labels: {}, t_ms: null, value: null, duration_ns: null, profiles: null }] } }));
+    await page.goto(`${url}explore?q=${q}&${fixed}`);
+    await $("empty").getByText("This part of the page has failed").waitFor();
+    await settled();
+    assert((await $("flame").count()) === 1 && (await $("query").count()) === 1, "the rest has gone with it");
+    await page.unroute("**/api/v1/series?*");
+  });
+  await check("answers_that_come_by_themselves_do_not_overtake", async () => {
+    const other = await context.newPage();
+    await other.addInitScript(() => {
+      const real = window.setInterval;
+      window.setInterval = (act, ms, ...rest) => (ms === 5000 ? ((window.__tick = act), 0) : real(act, ms, ...rest));
+    });
+    const held = [];
+    await other.route("**/api/v1/pipeline?*", (route) => held.push(route));
+    const until = async (n) => {
+      for (let i = 0; i < 50 && held.length < n; i++) await other.waitForTimeout(100);
+    };
+    await other.goto(`${url}pipeline`);
+    await until(1);
+    await other.evaluate(() => (window.__tick(), window.__tick()));
+    await other.waitForTimeout(300);
+    assert(held.length === 1, `${held.length} questions at once`);
+    await held[0].continue();
+    await other.getByText("Queues").first().waitFor();
+    await other.evaluate(() => window.__tick());
+    await until(2);
+    assert(held.length === 2, "nothing is asked any more");
+    await other.close();
+  });
+  await check("lines_of_both_sides_are_tried_again", async () => {
+    await page.route("**/api/v1/series?*", (route) => route.fulfill({ status: 503, json: { detail: "too many questions" } }));
+    await page.goto(`${url}compare?q=${q}&from=${from - 7200000}&to=${from - 3600000}`);
+    for (const side of ["A", "B"]) await page.getByText(`${side} over time cannot be shown`).waitFor();
+    await page.unroute("**/api/v1/series?*");
+    await $("failed-retry").first().click();
+    for (const side of ["a", "b"]) await $(`cmp-${side}-metrics`).locator("canvas").waitFor();
+  });
   await check("an_order_that_fails_is_told", async () => {
     await open(`explore?q=${q}&${fixed}`);
     await worker("refused", "arrange");
@@ -85,6 +151,57 @@ export async function failures(t) {
     await worker("allow", "callers");
     await $("failed-retry").click();
     await page.waitForSelector('[data-testid="sandwich"] .bun');
+  });
+  await check("what_an_answer_lacks_is_told", async () => {
+    // Another server, and so another browser's memory, and nobody who minds whom it asks.
+    const there = await context.browser().newContext();
+    const other = await there.newPage();
+    watch(other);
+    const lacks = async (screen, from, to, side = "") => {
+      await other.goto(`${partial}${screen}?q=${encodeURIComponent("some:samples:count:::delta{}")}&from=${from}&to=${to}${side}`);
+      await other.waitForSelector('[data-testid="flame-ready"]');
+      return other.locator('[data-testid="banner"]');
+    };
+    try {
+      const banner = await lacks("explore", "now-4h", "now");
+      assert((await banner.innerText()).trim() === "1 piece of data is missing", await banner.innerText());
+      await banner.locator("summary").click();
+      const text = await banner.locator("li").innerText();
+      assert(/^blocks\/\S+\.blk: it cannot be read \(.*\d\d:\d\d.* – .*\d\d:\d\d.*\)$/.test(text), text);
+      // What is there is shown all the same.
+      assert((await other.locator('[data-testid="flame"]').getAttribute("aria-label")).includes(" 2 frames"), await other.locator('[data-testid="flame"]').getAttribute("aria-label"));
+      // One that lacks nothing says nothing; of a comparison either side may.
+      assert((await (await lacks("explore", "now-1h", "now")).count()) === 0, "the last hour has it all");
+      await (await lacks("compare", "now-1h", "now", "&b.from=now-4h&b.to=now")).waitFor();
+    } finally {
+      await there.close();
+    }
+  });
+  await check("addresses_of_anything_leave_a_page", async () => {
+    // As ui/test/random.ts has them, so that they are the same in every run.
+    let a = 11;
+    const random = (below) => {
+      a = (a + 0x6d2b79f5) >>> 0;
+      let r = Math.imul(a ^ (a >>> 15), a | 1);
+      r ^= r + Math.imul(r ^ (r >>> 7), r | 61);
+      return Math.floor((((r ^ (r >>> 14)) >>> 0) / 4294967296) * below);
+    };
+    const known = ["both", "table", "sandwich", "1", "line", "comm", '"a,b",comm', "-1", "9-3", "0-1", "SS:fn:=main", "HF:(", "name", "kind", "label", "-total", "now-2h", "now", "utc", "share", "b"];
+    const anything = () => Array.from({ length: random(12) }, () => String.fromCharCode(random(0x250))).join("");
+    const keys = ["sel", "v", "sum", "group", "by", "f", "inv", "flame", "ord", "rec", "fold", "nm", "max", "cb", "s", "z", "x", "sw", "sort", "cols", "tz", "b.q", "b.from", "b.to", "sig", "norm", "w", "zz"];
+    // What the server refuses is an error of the console's, and of nobody else.
+    const other = await context.newPage();
+    const thrown = [];
+    other.on("pageerror", (e) => thrown.push(e.message));
+    for (let i = 0; i < 60; i++) {
+      const params = Array.from({ length: 1 + random(6) }, () => [keys[random(keys.length)], random(3) ? known[random(known.length)] : anything()]);
+      const address = `${["explore", "compare"][random(2)]}?q=${q}&${fixed}&${new URLSearchParams(params)}`;
+      await other.goto(`${url}${address}`);
+      await other.waitForFunction(() => document.querySelector('[data-testid="flame-ready"], [data-testid="table"] .row, [data-testid="sandwich"], [data-testid="empty"], [data-testid="error"]'), null, { timeout: 10000 }).catch(() => thrown.push("nothing is shown"));
+      if (await other.getByText("This part of the page has failed").count()) thrown.push("a part of the page has failed");
+      assert(thrown.length === 0, `${address}: ${thrown[0]}`);
+    }
+    await other.close();
   });
   await check("a_zoom_that_cannot_be_filled_is_told", async () => {
     const { nodes } = await json(`api/v1/flame?q=${whole}&from=${at(from)}&to=${at(to)}&group_by=comm&max_nodes=60`);

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // tests/e2e/web-figures.mjs - the part of web.mjs about what is drawn: the numbers beside it, the same picture again, no needless question
 
+import { readFile } from "node:fs/promises";
+
 /** "1.23 s" and the like in ns. */
 function nanoseconds(text) {
   const [, n, unit] = /([\d.]+) (ns|µs|ms|s|min|h|d)\b/.exec(text);
@@ -60,7 +62,7 @@ export async function figures(t) {
     assert(n > 20, `${n} children`);
   });
   await check("reload_draws_the_same", async () => {
-    for (const more of ["", "&inv=1", "&search=a_"]) {
+    for (const more of ["", "&inv=1", "&s=a_"]) {
       await show(`explore?q=${q}&${fixed}${more}`);
       await page.waitForTimeout(200);
       const before = await $("flame").screenshot();
@@ -69,6 +71,83 @@ export async function figures(t) {
       await page.waitForTimeout(200);
       assert(before.equals(await $("flame").screenshot()), `${more || "the whole"}: another picture`);
     }
+  });
+  await check("a_zoom_and_a_frame_are_drawn_where_they_were", async () => {
+    const panel = () => page.evaluate(() => window.__ui.panel());
+    const view = () => page.evaluate(() => window.__ui.view());
+    const still = () => page.waitForTimeout(500);
+    const again = async () => {
+      await still();
+      const [before, top] = [await $("flame").screenshot(), (await view()).top];
+      await page.reload();
+      await settled();
+      await still();
+      assert((await view()).top === top, `row ${top} was the first one, and then ${(await view()).top}`);
+      assert(before.equals(await $("flame").screenshot()), "another picture");
+    };
+    // Of a graph with room for a few rows; a key of the address that the page does not know stays.
+    await page.addInitScript(() => {
+      if (!location.search.includes("low=1")) return;
+      const low = new CSSStyleSheet();
+      low.replaceSync(".flame { height: 120px !important; min-height: 0 !important; flex: none !important; }");
+      document.adoptedStyleSheets = [low];
+    });
+    await show(`explore?q=${q}&${fixed}&low=1`);
+    const { height, row } = await panel();
+    const { nodes } = await tree();
+    const deep = Math.max(...nodes.depth);
+    assert(height / row < deep, `${deep} rows have room in ${height} px`);
+    // Zoomed by the mouse, further down than the middle.
+    const box = await $("flame").boundingBox();
+    const seen = (await frames()).filter((f) => f.node > 0 && f.w > 20 && f.depth > height / row / 2 && f.y + row <= height).sort((a, b) => b.depth - a.depth);
+    await page.mouse.dblclick(box.x + seen[0].x + seen[0].w / 2, box.y + seen[0].y + row / 2);
+    await page.waitForFunction(() => location.search.includes("z="));
+    await page.mouse.move(5, 5);
+    await again();
+    // A frame below all that is in sight, by keys.
+    await show(`explore?q=${q}&${fixed}&low=1`);
+    await $("flame").focus();
+    for (let i = 0; i < deep; i++) await page.keyboard.press("ArrowDown");
+    await still();
+    const name = await $("details").locator("h3").innerText();
+    const link = page.url();
+    await show("explore?");
+    await page.goto(link);
+    await settled();
+    await still();
+    const there = (await frames()).find((f) => f.name === name && f.y >= 0 && f.y + row <= height);
+    assert(there && (await $("details").locator("h3").innerText()) === name, `${name} is not in sight`);
+  });
+  await check("inverted_counts_what_was_counted_before", async () => {
+    const counted = async (more) => {
+      await show(`explore?q=${q}&${fixed}&s=gamma&cb=self${more}`);
+      await $("search-count").getByText("frames").waitFor();
+      const heaviest = await $("heaviest").innerText();
+      const legend = await $("legend").innerText();
+      const share = (await $("search-count").innerText()).split(" in ")[0];
+      await $("export").locator("summary").click();
+      const [file] = await Promise.all([page.waitForEvent("download"), $("export").getByText("CSV of the table").click()]);
+      const csv = await readFile(await file.path(), "utf8");
+      await $("search").fill("");
+      await $("panel-table").click();
+      await $("table").locator(".rows .row").first().waitFor();
+      const rows = await $("table").locator(".rows .row").allInnerTexts();
+      return { heaviest, legend, share, csv, rows: rows.join("\n") };
+    };
+    const [upright, inverted] = [await counted(""), await counted("&inv=1")];
+    for (const what of Object.keys(upright)) assert(upright[what] === inverted[what], `${what}: ${upright[what]}; inverted ${inverted[what]}`);
+    // Beside what the server says, cell by cell.
+    const { rows } = await json(`api/v1/functions?q=${q}&from=${at(from)}&to=${at(to)}`);
+    const lines = inverted.csv.trim().split("\r\n");
+    const plain = (r) => `${r.self[0]},${r.total[0]},${r.name},${r.file},${r.binary}`;
+    const want = rows.filter((r) => !/[",]/.test(r.name)).map(plain);
+    assert(lines.length === rows.length + 1 && lines[0] === "self,total,function,file,binary", `${lines.length} lines, ${rows.length} functions: ${lines[0]}`);
+    for (const line of want) assert(lines.includes(line), `not in the file: ${line}`);
+    await show(`explore?q=${q}&${fixed}&inv=1`);
+    await $("heaviest").locator("button").first().click();
+    await page.waitForFunction((n) => document.querySelector('[data-testid="details"] h3')?.textContent === n, rows[0].name);
+    const self = async () => nanoseconds(/Self\s+(\S+ \S+)/.exec(await $("details").innerText())[1]);
+    assert(Math.abs((await self()) - rows[0].self[0]) <= rows[0].self[0] * 0.006, `${await self()}, and not ${rows[0].self[0]}`);
   });
   await check("what_is_there_is_not_asked_for", async () => {
     await show(`explore?q=${q}&${fixed}`);

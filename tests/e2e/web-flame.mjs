@@ -221,10 +221,30 @@ export async function flame(t) {
     await show(`&z=${z.slice(0, 4)}zzzz`);
     await page.waitForFunction(() => /deepest part/.test(document.querySelector('[data-testid="toast"]').textContent), null, { timeout: 5000 });
   });
+  const all = encodeURIComponent("process_cpu:cpu:nanoseconds:cpu:nanoseconds:delta{}");
+  const ask = (max, way = []) => json(`api/v1/flame?q=${all}&from=${at(from)}&to=${at(to)}&group_by=comm&max_nodes=${max}${way.map((n) => `&under=${encodeURIComponent(n)}`).join("")}`);
+  const max = 60;
+  /** Frames below which the server has more when it is asked for that path alone: how much is still left out then. */
+  async function* fillable(whole, tried = []) {
+    // Names lead to it there; frames of other binaries may have the same ones, so that it is looked up by all that makes it one.
+    for (const f of (await frames()).filter((x) => x.node > 0 && x.w > 8).sort((a, b) => a.depth - b.depth || b.w - a.w).slice(0, 20)) {
+      const way = wayTo(whole, f.node);
+      if (way.some((node) => hasTwin(whole, node))) continue;
+      const before = shareTrimmed(whole, f.node);
+      if (before <= 0.005) continue;
+      const want = await ask(max, way.map((node) => frameOf(whole, node).name));
+      const found = nodeAt(want, way.map((node) => keyOf(whole, node)));
+      const after = found < 0 ? 1 : shareTrimmed(want, found);
+      tried.push(`${f.name}: ${before} ${after}`);
+      if (after <= before - 0.002) yield { f, after };
+    }
+  }
+  const zoomTo = async (f) => {
+    const box = await $("flame").boundingBox();
+    await page.mouse.dblclick(box.x + f.x + f.w / 2, box.y + f.y + 10);
+  };
+  const shareOfZoom = async () => Number(/: ([\d.]+) % of the zoom/.exec((await $("trimmed").count()) ? await $("trimmed").innerText() : ": 0 % of the zoom")[1]);
   await check("trimmed_is_hatched_and_asked_for", async () => {
-    const all = encodeURIComponent("process_cpu:cpu:nanoseconds:cpu:nanoseconds:delta{}");
-    const ask = (max, way = []) => json(`api/v1/flame?q=${all}&from=${at(from)}&to=${at(to)}&group_by=comm&max_nodes=${max}${way.map((n) => `&under=${encodeURIComponent(n)}`).join("")}`);
-    const max = 60;
     const whole = await ask(max);
     assert(whole.trimmed_nodes > 0, "nothing is trimmed: the profile is too small");
     await open(`explore?q=${all}&${fixed}&e2e=1&by=comm&max=${max}`);
@@ -238,29 +258,55 @@ export async function flame(t) {
     const hatched = seen.filter((f) => f.node === -2);
     assert(hatched.length >= lost.length, `${hatched.length} hatched, ${lost.length} trimmed`);
     for (const w of lost) assert(hatched.some((f) => Math.abs(f.w - w) < 0.5), `nothing is hatched for ${w} px`);
-    // A frame below which the server has more when it is asked for that path alone. Names lead to it there; frames of other
-    // binaries may have the same ones, so that it is looked up by all that makes it one.
     const tried = [];
-    for (const f of seen.filter((x) => x.node > 0 && x.w > 8).sort((a, b) => a.depth - b.depth || b.w - a.w).slice(0, 20)) {
-      const way = wayTo(whole, f.node);
-      if (way.some((node) => hasTwin(whole, node))) continue;
-      const before = shareTrimmed(whole, f.node);
-      if (before <= 0.005) continue;
-      const want = await ask(max, way.map((node) => frameOf(whole, node).name));
-      const found = nodeAt(want, way.map((node) => keyOf(whole, node)));
-      const after = found < 0 ? 1 : shareTrimmed(want, found);
-      tried.push(`${f.name}: ${before} ${after}`);
-      if (after > before - 0.002) continue;
+    for await (const { f, after } of fillable(whole, tried)) {
       const nodes = await ui("nodes");
-      const box = await $("flame").boundingBox();
-      await page.mouse.dblclick(box.x + f.x + f.w / 2, box.y + f.y + 10);
+      await zoomTo(f);
       await page.waitForFunction((n) => window.__ui.nodes() > n, nodes, { timeout: 5000 });
-      const share = Number(/: ([\d.]+) % of the zoom/.exec((await $("trimmed").count()) ? await $("trimmed").innerText() : ": 0 % of the zoom")[1]);
+      const share = await shareOfZoom();
       assert(Math.abs(share - after * 100) < 0.06, `${f.name}: the page says ${share} % is left, the server ${after * 100} %`);
       assert((await frames()).find((x) => x.node === 0).total === whole.total[0], "the whole weighs something else now");
       return;
     }
     throw new Error(`no frame has more below it than is there: ${tried.join("; ")}`);
+  });
+  await check("what_counts_less_than_all_says_so", async () => {
+    for (const [more, isLess] of [[`&max=${max}`, true], ["", false]]) {
+      await open(`explore?q=${all}&${fixed}&by=comm&v=both&s=a${more}`);
+      await $("search-count").getByText("frames").waitFor();
+      await $("table").waitFor();
+      assert(((await $("table-trimmed").count()) === 1) === isLess, `${more}: the table`);
+      assert((await $("search-count").innerText()).startsWith("at least") === isLess, await $("search-count").innerText());
+    }
+  });
+  await check("of_two_zooms_the_last_one_is_filled", async () => {
+    const whole = await ask(max);
+    await open(`explore?q=${all}&${fixed}&e2e=1&by=comm&max=${max}`);
+    await settled();
+    const two = [];
+    for await (const place of fillable(whole)) if (two.push(place) === 2) break;
+    assert(two.length === 2, `${two.length} frames have more below them`);
+    // Answers come when they are let go, the first one's first.
+    const held = [];
+    await page.route("**/api/v1/flame?*under=*", (route) => held.push(() => route.continue().catch(() => undefined)));
+    const isHeld = async (n) => {
+      for (let i = 0; i < 50 && held.length < n; i++) await page.waitForTimeout(100);
+      assert(held.length === n, `${held.length} of ${n} questions`);
+    };
+    await zoomTo(two[0].f);
+    await isHeld(1);
+    await $("crumbs").getByText("all", { exact: true }).click();
+    await page.waitForTimeout(400);
+    await zoomTo(two[1].f);
+    await isHeld(2);
+    held[0]();
+    await page.waitForTimeout(700);
+    held[1]();
+    await page.waitForFunction(() => !/loading/.test(document.querySelector('[data-testid="trimmed"]')?.innerText ?? ""));
+    await page.waitForTimeout(300);
+    const share = await shareOfZoom();
+    assert(Math.abs(share - two[1].after * 100) < 0.06, `${two[1].f.name}: ${share} % is left, the server says ${two[1].after * 100} %`);
+    await page.unroute("**/api/v1/flame?*under=*");
   });
   await check("deep_3000", async () => {
     await load(deep());

@@ -1,8 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0
 // tests/e2e/web-query.mjs - the part of web.mjs about what is asked: lines over time, values of labels, questions that end early
 
+/** A pprof of one sample of main, whose label has this name: as https://github.com/google/pprof's profile.proto has it. */
+function labelledPprof(name, value) {
+  const field = (n, ...bytes) => [(n << 3) | 2, bytes.length, ...bytes];
+  const text = (s) => field(6, ...Buffer.from(s));
+  const number = (n, v) => [n << 3, v];
+  const texts = ["", "samples", "count", "main", name, value].flatMap(text);
+  const sample = [...number(1, 1), ...number(2, 7), ...field(3, ...number(1, 4), ...number(2, 5))];
+  return Buffer.from([...field(1, ...number(1, 1), ...number(2, 2)), ...field(2, ...sample), ...field(4, ...number(1, 1), ...field(4, ...number(1, 1))), ...field(5, ...number(1, 1), ...number(2, 3)), ...texts]);
+}
+
 export async function query(t) {
-  const { $, assert, check, context, cpu, fixed, from, open, page, q, ready, to, url } = t;
+  const { $, assert, check, context, cpu, fixed, from, json, open, page, q, ready, to, url } = t;
   const whole = encodeURIComponent(`${cpu}{}`);
   const param = (name) => new URL(page.url()).searchParams.get(name);
   const lines = () => $("series-legend").locator("button");
@@ -14,7 +24,7 @@ export async function query(t) {
     await page.waitForFunction(() => document.querySelectorAll('[data-testid="series-legend"] button').length > 1, null, { timeout: 5000 });
     assert(param("sum") === "comm", page.url());
     await page.keyboard.press("Escape");
-    await $("sum").locator("summary").click();
+    assert(!(await $("sum").evaluate((e) => e.open)) && (await $("sum").locator("summary").evaluate((e) => e === document.activeElement)), "Escape does not close the menu, and go back to where it opened");
   });
   await check("legend_hides_and_shows_alone", async () => {
     const pressed = async () => lines().evaluateAll((all) => all.map((b) => b.getAttribute("aria-pressed")).join(" "));
@@ -43,6 +53,38 @@ export async function query(t) {
     await open(`explore?q=${whole}&${fixed}&sum=comm`);
     await lines().first().waitFor();
   });
+  await check("rare_profiles_are_seen_at_their_rates", async () => {
+    const begin = Math.ceil(from / 60000) * 60000 - 3600000;
+    const times = Array.from({ length: 30 }, (_, i) => begin + i * 120000);
+    const line = (pod, seconds) => ({ labels: { pod }, t_ms: times, value: times.map(() => seconds * 1e9), duration_ns: times.map(() => seconds * 1e9), profiles: times.map(() => 1) });
+    const inked = () => $("metrics").locator("canvas").evaluate((c) => {
+      const over = c.parentElement.querySelector(".u-over");
+      const ratio = c.width / c.clientWidth;
+      const pixels = c.getContext("2d").getImageData(over.offsetLeft * ratio, over.offsetTop * ratio, over.clientWidth * ratio, over.clientHeight * ratio).data;
+      // The lines' own colours are the only ones that are no grey.
+      const columns = new Set();
+      for (let i = 0; i < pixels.length; i += 4) if (pixels[i + 3] > 128 && Math.abs(pixels[i] - pixels[i + 2]) > 40) columns.add((i / 4) % Math.round(over.clientWidth * ratio));
+      return columns.size / (over.clientWidth * ratio);
+    });
+    // Of 120 s each: a line. Of 10 s each 120 s: a point for each.
+    for (const [seconds, least, most] of [[120, 0.9, 1], [10, 0.05, 0.5]]) {
+      await page.route("**/api/v1/series?*", (route) => route.fulfill({ json: { step_ms: 10000, unit: "nanoseconds", series: [line("a", seconds), line("b", seconds)] } }));
+      await open(`explore?q=${whole}&from=${begin}&to=${begin + 3600000}&sum=pod`);
+      await page.waitForTimeout(200);
+      const share = await inked();
+      assert(share >= least && share <= most, `of ${seconds} s: ${share} of the width is drawn`);
+      const average = await $("series-legend").locator(".figure").first().innerText();
+      assert(average === (seconds === 120 ? "1 core" : "0.083 cores"), `of ${seconds} s: on average ${average}`);
+      const over = await page.locator(".u-over").boundingBox();
+      await page.mouse.move(over.x + over.width / 2, over.y + 30);
+      await $("metrics-cursor").waitFor();
+      assert((await $("series-legend").locator(".figure").first().innerText()) === "1 core", `of ${seconds} s: ${await $("series-legend").innerText()}`);
+      await page.mouse.move(5, 5);
+      await page.unroute("**/api/v1/series?*");
+    }
+    await open(`explore?q=${whole}&${fixed}&sum=comm`);
+    await lines().first().waitFor();
+  });
   await check("a_value_is_left_out", async () => {
     const name = (await $("legend-0").innerText()).trim();
     const value = name.slice("comm=".length);
@@ -60,6 +102,32 @@ export async function query(t) {
     await $("menu").getByText("Compare it with the rest").click();
     await page.waitForFunction(() => location.pathname.endsWith("/compare"));
     assert(/comm!="/.test(param("q")) && /comm="/.test(param("b.q")), page.url());
+  });
+  await check("what_was_selected_is_what_is_compared", async () => {
+    const [a, b] = [from + 1000, to - 1000];
+    await open(`explore?q=${whole}&${fixed}&by=comm&sel=${a}-${b}`);
+    await page.locator(".summary b").first().click();
+    await page.keyboard.press("=");
+    await page.waitForFunction(() => location.pathname.endsWith("/compare"));
+    assert(["b.from", "b.to", "from", "to", "sel"].map(param).join() === [a, b, a - (b - a), a, ""].join(), page.url());
+    await open(`explore?q=${whole}&${fixed}&by=comm&sel=${a}-${b}`);
+    const box = await $("flame").boundingBox();
+    await page.mouse.click(box.x + 20, box.y + 30, { button: "right" });
+    await $("menu").getByText("Compare it with the rest").click();
+    await page.waitForFunction(() => location.pathname.endsWith("/compare"));
+    assert(["b.from", "b.to", "from", "to", "sel"].map(param).join() === [a, b, a, b, ""].join(), page.url());
+  });
+  await check("of_a_comparison_both_sides_are_narrowed", async () => {
+    for (const own of [`${cpu}{service_name=~".*"}`, ""]) {
+      await page.goto(`${url}compare?q=${whole}&${fixed}&by=comm${own && `&b.q=${encodeURIComponent(own)}`}`);
+      await ready();
+      const box = await $("flame").boundingBox();
+      await page.mouse.click(box.x + 20, box.y + 30, { button: "right" });
+      await $("menu").getByText("All but comm").click();
+      await page.waitForFunction(() => /comm!=/.test(new URL(location.href).searchParams.get("q")));
+      assert(own ? /comm!=/.test(param("b.q")) && /service_name/.test(param("b.q")) : param("b.q") === null, page.url());
+      await page.waitForTimeout(300);
+    }
   });
   await check("the_servers_heaviest_lines_are_the_heaviest", async () => {
     const { at, json } = t;
@@ -110,6 +178,81 @@ export async function query(t) {
     await page.waitForFunction(() => location.pathname.endsWith("/compare"));
     assert(Number(param("from")) === a && close(Number(param("b.from")), 0.8) && close(Number(param("b.to")), 0.95), page.url());
   });
+  await check("a_time_without_length_is_told", async () => {
+    for (const where of [`explore?q=${whole}&from=${to}&to=${from}`, `explore?q=${whole}&from=${to}&to=${to}&sel=1000-2000`, `compare?q=${whole}&${fixed}&b.from=now&b.to=now-1h`]) {
+      await page.goto(`${url}${where}`);
+      await $("empty").getByText("Its end is not after its beginning").waitFor();
+      assert((await $("quality").count()) === 0, "there is an answer");
+    }
+    await page.goto(`${url}explore?q=${whole}&from=${to}&to=${from}`);
+    await $("sum").locator("summary").click();
+    await $("sum").getByText("the time has no length").waitFor();
+    await $("range").selectOption("now-1h");
+    await ready();
+    await page.goto(`${url}explore?q=${whole}&from=now-9999999999d&to=now`);
+    await ready();
+    assert((await $("toast").innerText()).includes("from"), "no word about it");
+  });
+  await check("labels_of_any_name", async () => {
+    const names = ["service.name", "a b", "größe", "k8s/pod", 'say "x\\', "it's `t`", "\u202eback"];
+    const type = "names:samples:count:::delta";
+    const labels = [...names.map((n) => `${n}=v ${n}`), "of=names"].map((l) => `&label=${encodeURIComponent(l)}`).join("");
+    const sent = await fetch(`${url}api/v1/ingest?name=names&time=${from / 1000 + 5}${labels}`, { method: "POST", body: "main;named 7\n" });
+    assert(sent.ok, `${sent.status}: ${await sent.text()}`);
+    const times = `from=${from - 60000}&to=${to + 60000}`;
+    // As docs/SCRAPING.md writes it.
+    await open(`explore?q=${encodeURIComponent(`${type}{"service.name"="v service.name"}`)}&${times}`);
+    assert(!(await $("query-error").count()), await $("query").inputValue());
+    for (const name of names) {
+      await page.goto(`${url}explore?q=${encodeURIComponent(`${type}{of="names"}`)}&${times}&sum=of`);
+      await ready();
+      await $("query").fill(`${type}{}`);
+      await $("query").press("End");
+      await $("query").press("ArrowLeft");
+      // What is typed is looked for anywhere in a name.
+      await $("query").pressSequentially(name.slice(0, 3) === "\u202eba" ? "bac" : /^[^"'`= ]*/.exec(name)[0]);
+      const shown = name.replace("\u202e", "\\u202e");
+      await $("query-list").getByText(shown, { exact: true }).click();
+      await $("query-list").getByText(`v ${shown}`, { exact: true }).click();
+      const text = await $("query").inputValue();
+      assert(!(await $("query-error").count()), `${text}: ${await $("query-error").allInnerTexts()}`);
+      await page.waitForFunction((t) => new URL(location.href).searchParams.get("q") === t, text);
+      await ready();
+      assert(/[1-9]\d* frames/.test(await $("flame").getAttribute("aria-label")) && !(await $("error").count()) && !(await $("empty").count()), `${text} finds nothing`);
+    }
+    // What cannot be seen is shown as what it is, in a menu, too.
+    await $("sum").locator("summary").click();
+    await $("sum").getByText("\\u202eback", { exact: true }).waitFor();
+    await page.keyboard.press("Escape");
+  });
+  await check("labels_of_any_name_lead_and_sum", async () => {
+    const name = 'a=b,"c';
+    const sent = await fetch(`${url}api/v1/ingest?name=odd&time=${from / 1000 + 5}&label=of=odd`, { method: "POST", body: labelledPprof(name, "x=1,2") });
+    assert(sent.ok, `${sent.status}: ${await sent.text()}`);
+    const type = (await json("api/v1/types")).types.find((one) => one.type.startsWith("odd:")).type;
+    await open(`explore?q=${encodeURIComponent(`${type}{}`)}&from=${from - 60000}&to=${to + 60000}`);
+    for (const [menu, key] of [["sum", "sum"], ["fg-labels", "by"]]) {
+      await $(menu).locator("summary").click();
+      await $(menu).getByText("of", { exact: true }).click();
+      await $(menu).getByText(name, { exact: true }).click();
+      await page.waitForFunction(([k, v]) => new URL(location.href).searchParams.get(k) === v, [key, 'of,"a=b,\\"c"']);
+      await page.keyboard.press("Escape");
+    }
+    // The address says the same to who opens it.
+    await page.reload();
+    await ready();
+    const line = await $("legend-0").innerText().catch(async () => await $("metrics").innerText());
+    assert(line.trim() === 'of=odd "a=b,\\"c"=x=1,2', line);
+    await $("flame").focus();
+    await page.keyboard.press("ArrowDown");
+    await page.keyboard.press("ArrowDown");
+    await page.waitForFunction((n) => document.querySelector('[data-testid="details"] h3')?.textContent === n, '"a=b,\\"c"=x=1,2', { timeout: 4000 });
+    await page.keyboard.press("Shift+F10");
+    await $("menu").getByText(`Only ${name} x=1,2`, { exact: true }).click();
+    await page.waitForFunction((v) => new URL(location.href).searchParams.get("q") === v, `${type}{"a=b,\\"c"="x=1,2"}`);
+    await ready();
+    assert(!(await $("error").count()) && !(await $("empty").count()), "it finds nothing");
+  });
   await check("nearest_data_is_offered", async () => {
     const hour = 3600_000;
     await page.goto(`${url}explore?q=${whole}&from=${from - 3 * hour}&to=${from - 2 * hour}`);
@@ -141,8 +284,32 @@ export async function query(t) {
     const ended = page.waitForRequest((r) => r.method() === "DELETE", { timeout: 3000 });
     await page.keyboard.press("Escape");
     assert((await ended).url().includes(id), "another question is ended");
-    await page.waitForFunction(() => !document.querySelector(".stale"), null, { timeout: 3000 });
+    // What was shown is of the question before, and says so.
+    await $("old").waitFor();
+    assert(/^This is the answer to the question before\. Another one has been asked since/.test(await $("old").innerText()), await $("old").innerText());
+    assert((await page.locator("section.stale").count()) === 1, "it looks as if it were the answer");
     assert((await $("quality").innerText()) === shown && !(await $("error").count()), `what was shown is gone: ${JSON.stringify([shown, await $("quality").innerText(), await $("error").count()])}`);
+    await page.unroute("**/api/v1/flame?*");
+    await $("old-retry").click();
+    await ready();
+    assert(!(await $("old").count()) && (await $("flame").count()) === 1, "it is not asked for again");
+  });
+  await check("an_answer_has_its_own_times", async () => {
+    await open(`explore?q=${q}&${fixed}&tz=utc`);
+    await $("lost").waitFor();
+    const shown = await $("quality").innerText();
+    assert(/core/.test(shown) && / – /.test(shown), shown);
+    await page.route("**/api/v1/flame?*", (route) => setTimeout(() => route.continue().catch(() => undefined), 4000));
+    await $("range").selectOption("now-24h");
+    await page.waitForSelector("section.stale");
+    assert((await $("quality").innerText()) === shown, `${shown}, and while another time is asked for ${await $("quality").innerText()}`);
+    await page.locator(".summary b").first().click();
+    await page.keyboard.press("Escape");
+    await $("old").waitFor();
+    assert((await $("quality").innerText()) === shown, `${shown}, and cancelled ${await $("quality").innerText()}`);
+    await page.goBack();
+    await ready();
+    assert(!(await $("old").count()) && (await $("quality").innerText()) === shown, "what is asked for again is still old");
     await page.unroute("**/api/v1/flame?*");
   });
   await check("the_last_of_two_questions_is_shown", async () => {

@@ -174,6 +174,34 @@ export async function tools(t) {
     await press("Control+c");
     await page.waitForFunction(() => window.__copied.trim().split("\n").length === 2);
   });
+  await check("callers_and_callees_are_walked_by_keys", async () => {
+    await page.goto(`${url}explore?q=${q}&${fixed}&v=sandwich&sw=beta`);
+    await page.waitForSelector('[data-testid="sandwich"] .bun');
+    const sides = page.locator('[data-testid="sandwich"] [data-testid="flame"]');
+    const ids = await page.locator('[data-testid="sandwich"] [role=treeitem]').evaluateAll((all) => all.map((e) => e.id));
+    assert(ids.length > 2 && new Set(ids).size === ids.length, `ids: ${ids}`);
+    const rows = (await json(`api/v1/callers?q=${q}&from=${at(from)}&to=${at(to)}&function=beta`)).frames.name;
+    for (const [i, inward] of [[0, "ArrowUp"], [1, "ArrowDown"]]) {
+      const side = sides.nth(i);
+      await side.focus();
+      await press(inward);
+      await page.waitForFunction((k) => document.querySelectorAll('[data-testid="sandwich"] [data-testid="flame"]')[k].querySelector('[aria-selected="true"]')?.getAttribute("aria-level") === "2", i);
+      const item = page.locator(`[id="${await side.getAttribute("aria-activedescendant")}"]`);
+      assert((await item.getAttribute("aria-selected")) === "true", "what is active is not what is selected");
+      const name = (await item.innerText()).split(",")[0];
+      assert(i === 1 || rows.includes(name), `${name} does not call it: ${rows}`);
+      await press("Shift+F10");
+      await $("menu").getByText("Copy its name").waitFor();
+      assert((await $("menu").getByText("Zoom to it").count()) === 0, "it can be zoomed to");
+      await press("Escape");
+      await side.focus();
+      await press("Enter");
+      await has("sw", name);
+      await page.goBack();
+      await has("sw", "beta");
+      await page.waitForFunction(() => document.querySelector(".bun b")?.textContent === "beta" && !document.querySelector(".stale"));
+    }
+  });
   await check("a_link_to_a_frame_selects_it", async () => {
     await open(`explore?q=${q}&${fixed}`);
     await page.evaluate(() => Object.defineProperty(navigator, "clipboard", { value: { writeText: async (s) => void (window.__copied = s) }, configurable: true }));
@@ -313,7 +341,7 @@ export async function tools(t) {
     await stage("^reading \\d+ of 100, about .* left");
     await stage("^all is read: putting it together");
     await $("cancel").click();
-    await page.waitForFunction(() => !document.querySelector(".stale"));
+    await $("old").waitFor();
     await page.unroute("**/api/v1/flame?*");
     await page.unroute("**/api/v1/queries/*");
   });

@@ -112,6 +112,22 @@ export async function ways(t) {
     const asked = new URL(page.url()).searchParams;
     assert(Number(asked.get("to")) === at && Number(asked.get("b.from")) === at, page.url());
   });
+  await check("a_reload_of_the_server_is_seen_by_a_refresh", async () => {
+    let reloaded;
+    await page.route("**/api/v1/status?*", async (route) => {
+      const answer = await route.fetch();
+      await route.fulfill({ json: { ...(await answer.json()), reloaded } });
+    });
+    await page.goto(`${url}explore?q=${q}&from=now-6h&to=now`);
+    await settled();
+    await $("markers").waitFor();
+    assert(!(await $("markers").locator("tr").allInnerTexts()).join().includes("reload"), "it says so before");
+    reloaded = new Date(Date.now() - 60000).toISOString();
+    // Another range is another question, whose answer is as the server is then.
+    await $("range").selectOption("now-24h");
+    await page.waitForFunction(() => document.querySelector('[data-testid="markers"]')?.textContent.includes("reload"));
+    await page.unroute("**/api/v1/status?*");
+  });
   await check("a_screen_is_as_it_was_left", async () => {
     await page.goto(`${url}explore?q=${q}&${fixed}`);
     await settled();
@@ -198,6 +214,33 @@ export async function ways(t) {
       await settled();
     }
   });
+  await check("a_file_stays_whatever_explore_still_waits_for", async () => {
+    for (const leave of [() => $("nav-open").click(), () => page.goBack()]) {
+      await page.goto(`${url}open`);
+      await $("open-file").waitFor();
+      await $("nav-explore").click();
+      await settled();
+      const ended = page.waitForRequest((r) => r.method() === "DELETE");
+      let release;
+      const wait = new Promise((resolve) => (release = resolve));
+      await page.route("**/api/v1/flame?*", async (route) => (await wait, route.continue().catch(() => undefined)));
+      const asked = page.waitForRequest("**/api/v1/flame?*");
+      // No step of the history: Back leaves Explore.
+      await $("run").click();
+      await asked;
+      await leave();
+      await $("open-file").setInputFiles({ name: "own.folded", mimeType: "text/plain", buffer: Buffer.from("main;own_x 6\n") });
+      await settled();
+      const shown = await $("flame").getAttribute("aria-label");
+      release();
+      await ended;
+      await page.waitForTimeout(500);
+      await page.unroute("**/api/v1/flame?*");
+      const now = await $("flame").getAttribute("aria-label");
+      assert(now === shown && !(await $("old").count()) && !(await $("error").count()), `${shown}, and then ${now}`);
+      assert(await page.getByText("own.folded").count(), "the file is gone");
+    }
+  });
   await check("a_picture_that_scales", async () => {
     await page.goto(`${url}explore?q=${q}&${fixed}&cb=name`);
     await settled();
@@ -245,6 +288,174 @@ export async function ways(t) {
     await $("chip-0").waitFor();
     await page.waitForFunction((w) => document.querySelector('[data-testid="flame"]')?.getAttribute("aria-label") === w, less);
   });
+  /** A page whose clock is the test's: what would be called each ten seconds is called when it is told. */
+  const refreshing = async () => {
+    const other = await context.newPage();
+    t.watch(other);
+    await other.addInitScript(() => {
+      const real = window.setInterval;
+      window.setInterval = (act, ms, ...rest) => (ms === 10000 ? ((window.__tick = act), 0) : real(act, ms, ...rest));
+    });
+    return other;
+  };
+  await check("a_refresh_waits_for_the_lines_of_b", async () => {
+    const other = await refreshing();
+    const own = (id) => other.locator(`[data-testid="${id}"]`);
+    const whole = encodeURIComponent(`${cpu}{}`);
+    let release;
+    const wait = new Promise((resolve) => (release = resolve));
+    await other.goto(`${url}explore?q=${q}&from=now-6h&to=now&b.q=${whole}&b.from=now-5h&b.to=now`);
+    await own("refresh").selectOption("10");
+    await other.route((u) => u.pathname.endsWith("/series") && u.searchParams.get("q") === `${cpu}{}`, async (route) => (await wait, route.continue().catch(() => undefined)));
+    await own("nav-compare").click();
+    await own("cmp-a-metrics").locator("canvas").waitFor();
+    await other.waitForFunction(() => document.querySelector('[data-testid="flame-ready"]') && !document.querySelector("section.stale"));
+    let asked = 0;
+    other.on("request", (r) => (asked += /\/(series|diff)\?/.test(r.url())));
+    await other.evaluate(() => window.__tick());
+    await other.waitForTimeout(300);
+    assert(asked === 0, "a refresh ended the question of B's lines");
+    release();
+    await own("cmp-b-metrics").locator("canvas").waitFor();
+    await other.evaluate(() => window.__tick());
+    await other.waitForTimeout(300);
+    assert(asked === 3, `${asked} questions once nothing is under way`);
+    await other.close();
+  });
+  await check("a_refresh_moves_nothing", async () => {
+    const other = await refreshing();
+    const own = (id) => other.locator(`[data-testid="${id}"]`);
+    const calm = () => other.waitForFunction(() => window.__ui?.visible() > 0 && !document.querySelector(".stale"));
+    await other.goto(`${url}explore?q=${q}&from=now-6h&to=now&e2e=1`);
+    await calm();
+    await own("refresh").selectOption("10");
+    const flames = [];
+    other.on("request", (r) => r.url().includes("/flame?") && flames.push(r.url()));
+    const tick = async (many = 1) => {
+      const before = flames.length;
+      await other.waitForTimeout(5);
+      const came = other.waitForResponse((r) => r.url().includes("/flame?"));
+      await other.evaluate((n) => [...Array(n)].forEach(() => window.__tick()), many);
+      await (await came).finished();
+      await other.waitForTimeout(200);
+      await calm();
+      assert(flames.length === before + 1, `${flames.length - before} questions for ${many}`);
+    };
+    const view = () => other.evaluate(() => window.__ui.view());
+    const box = await own("flame").boundingBox();
+    // Closer, and further down.
+    await other.mouse.move(box.x + box.width * 0.4, box.y + 30);
+    await other.keyboard.down("Control");
+    await other.mouse.wheel(0, -300);
+    await other.keyboard.up("Control");
+    await other.evaluate(() => (document.querySelector('[data-testid="flame"]').style.height = "80px"));
+    await other.waitForFunction(() => window.__ui.panel().height === 80);
+    await other.mouse.wheel(0, 40);
+    await other.waitForTimeout(200);
+    const seen = await view();
+    assert(seen.x0 > 0 && seen.top > 0, `the view was not moved: ${JSON.stringify(seen)}`);
+    const steps = await other.evaluate(() => history.length);
+    await tick();
+    const now = await view();
+    assert(Math.abs(now.x0 - seen.x0) < 1 && Math.abs(now.x1 - seen.x1) < 1 && now.top === seen.top, `${JSON.stringify(seen)}, and then ${JSON.stringify(now)}`);
+    // One that was zoomed to is all of the view again; what is selected, out of sight, stays there.
+    await own("flame").focus();
+    await other.keyboard.press("ArrowDown");
+    await other.waitForTimeout(300);
+    await other.mouse.wheel(0, 60);
+    await other.waitForTimeout(200);
+    const scrolled = await view();
+    await tick();
+    assert((await view()).top === scrolled.top && (await other.evaluate(() => history.length)) === steps, "what is selected comes into sight, or makes a step");
+    // What a menu and a tooltip are of may be another frame.
+    await other.mouse.click(box.x + box.width * 0.4, box.y + 30, { button: "right" });
+    await own("menu").waitFor();
+    await tick();
+    assert((await own("menu").count()) === 0, "the menu of another answer is there");
+    // Where nobody looks, or an answer is under way, nothing is asked.
+    await other.route("**/api/v1/flame?*", (route) => setTimeout(() => route.continue().catch(() => undefined), 500));
+    await tick(3);
+    await other.evaluate(() => Object.defineProperty(document, "hidden", { value: true, configurable: true }));
+    const before = flames.length;
+    await other.evaluate(() => window.__tick());
+    await other.waitForTimeout(100);
+    assert(flames.length === before && (await other.locator(".stale").count()) === 0, "a page that nobody looks at asks");
+    await other.close();
+  });
+  await check("enter_opens_a_row_that_is_there", async () => {
+    await page.goto(`${url}open`);
+    await $("open-file").setInputFiles({ name: "a.folded", mimeType: "text/plain", buffer: Buffer.from(`${[..."abcdefgh"].map((n) => `main;fn_${n} 1`).join("\n")}\n`) });
+    await settled();
+    await $("panel-table").click();
+    await $("table").locator(".rows").focus();
+    await page.keyboard.press("End");
+    await $("search").fill("fn_b");
+    await page.waitForFunction(() => document.querySelectorAll('[data-testid="table"] .rows .row').length === 1);
+    await $("table").locator(".rows").focus();
+    await page.keyboard.press("Enter");
+    await page.waitForFunction(() => location.search.includes("sw="));
+    assert(new URL(page.url()).searchParams.get("sw") === "fn_b", page.url().slice(0, 300));
+  });
+  await check("a_row_stays_selected", async () => {
+    await page.goto(`${url}explore?q=${q}&${fixed}&v=table&sort=name`);
+    const rows = $("table").locator(".rows .row");
+    const name = "beta";
+    await rows.filter({ has: page.getByText(name, { exact: true }) }).click();
+    // In another answer functions have other numbers.
+    await $("query").fill(`${cpu}{}`);
+    const more = page.waitForResponse((r) => r.url().includes("/flame?"));
+    await $("query").press("Enter");
+    await (await more).finished();
+    await page.waitForFunction(() => !document.querySelector(".stale"));
+    await $("search").fill(`^${name}$`);
+    await $("search-count").getByText("frames").waitFor();
+    const selected = await $("table").locator(".rows .row.selected").allInnerTexts();
+    assert(selected.length === 1 && /\bbeta\b[^]*\bworker\b/.test(selected[0]), `${name} of worker was selected, now ${selected}`);
+    // It is where the keys begin.
+    await $("table").locator(".rows").focus();
+    await page.keyboard.press("Enter");
+    await page.waitForFunction((n) => new URL(location.href).searchParams.get("sw") === n, name);
+  });
+  await check("links_are_for_other_tabs_too", async () => {
+    await page.goto(`${url}explore?q=${q}&${fixed}`);
+    await settled();
+    const opened = context.waitForEvent("page", { timeout: 5000 });
+    await $("nav-status").click({ modifiers: ["Control"] });
+    const other = await opened;
+    await other.waitForURL("**/status?*");
+    await other.close();
+    assert(new URL(page.url()).pathname.endsWith("/explore"), page.url());
+  });
+  await check("a_zoom_that_has_gone_is_told_once", async () => {
+    await page.goto(`${url}explore?q=${q}&${fixed}&z=zzzz`);
+    await settled();
+    await $("toast").getByText("deepest part").waitFor();
+    const again = page.waitForResponse((r) => r.url().includes("/flame?"));
+    await $("run").click();
+    await (await again).finished();
+    await settled();
+    await page.waitForTimeout(300);
+    assert((await $("toast").getByText("deepest part").count()) <= 1, "it is told by each answer");
+  });
+  await check("what_cannot_be_seen_is_shown_everywhere", async () => {
+    const name = "co\u202em\u0007";
+    const shown = "co\\u202em\\u0007";
+    await page.route("**/api/v1/labels?*", (route) => route.fulfill({ json: { labels: [{ name, series: 1 }] } }));
+    await page.goto(`${url}explore?q=${q}&${fixed}&f=${encodeURIComponent(`HF:fn:=${name}`)}`);
+    await settled();
+    assert((await $("filters").locator("[aria-label]").evaluateAll((all) => all.map((e) => e.getAttribute("aria-label")))).some((text) => text.includes(shown)), "a filter's button");
+    await $("query").fill("");
+    await $("query").pressSequentially(`${cpu}{co`);
+    await $("query-list").getByText(shown, { exact: true }).waitFor();
+    await page.unroute("**/api/v1/labels?*");
+    const endpoint = { input: "i", job: name, profile: name, url: name, health: "down", error: name, labels: { a: name }, discovered: {}, last: null, next: null, duration_ns: 0, interval_ns: 0, timeout_ns: 0, bytes: 0, samples: 0, asked: 1, failed: 1 };
+    await page.route("**/api/v1/targets?*", (route) => route.fulfill({ json: { targets: [], endpoints: [endpoint] } }));
+    await page.goto(`${url}targets`);
+    await $("endpoints").getByText(shown).first().waitFor();
+    const row = $("endpoints").locator("tbody tr");
+    assert(!/[\u202e\u0007]/.test((await row.textContent()) + (await row.getAttribute("title"))), await row.textContent());
+    await page.unroute("**/api/v1/targets?*");
+  });
   await check("twice_the_time_by_rates", async () => {
     // One program that does the same all the time: a part of its time, and twice as much of it, compared by rates.
     const { series } = await t.json(`api/v1/series?q=${q}&from=${t.at(t.from)}&to=${t.at(t.to)}&step=1s`);
@@ -279,6 +490,12 @@ export async function ways(t) {
     assert(relative.get("from") === "now-1h", relative.toString());
     const link = await pasted("share-fixed");
     assert(/^\d{13}$/.test(link.get("from")) && link.get("to") - link.get("from") === 3600_000, link.toString());
+    // Of a comparison both sides; what was selected in Explore is not asked for there.
+    await page.goto(`${url}compare?q=${q}&from=now-1h&to=now&sel=1000-2000&b.q=${q}&b.from=now-2h&b.to=now-1h`);
+    await settled();
+    const both = await pasted("share-fixed");
+    const times = ["b.from", "b.to", "from", "to"].map((k) => both.get(k));
+    assert(times.every((ms) => /^\d{13}$/.test(ms)) && times[1] === times[2] && times[1] - times[0] === 3600_000 && times[3] - times[2] === 3600_000, both.toString());
   });
   await page.close();
 }

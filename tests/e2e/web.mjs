@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // tests/e2e/web.mjs - the page in a real browser, beside what the API says; run by web.sh
 //
-//	node web.mjs URL      (playwright-core is found from where UI_MODULES says)
+//	node web.mjs URL PARTIAL      (playwright-core is found from where UI_MODULES says)
+//
+// PARTIAL is a server whose profiles of three hours ago cannot be read.
 //
 // Prints `ok web.NAME` or `not ok web.NAME: why`.
 
@@ -19,7 +21,7 @@ import { ways } from "./web-ways.mjs";
 
 const require = createRequire(`${process.env.UI_MODULES}/`);
 const { chromium } = require("playwright-core");
-const url = process.argv[2];
+const [url, partial] = process.argv.slice(2);
 
 const args = ["--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run", "--disable-background-networking", "--disable-component-update", "--disable-sync"];
 const browser = await chromium.launch({ executablePath: process.env.CHROMIUM || "/usr/bin/chromium", args });
@@ -269,6 +271,12 @@ await check("wrong_address_is_told", async () => {
   await ready();
   assert((await $("toast").innerText()).includes("v, inv"), "no word about it");
 });
+await check("a_slash_behind_a_page_leads_to_it", async () => {
+  for (const below of ["", "x/y/"]) {
+    await open(`${below}explore/?q=${q}&${fixed}`);
+    assert(page.url() === `${url}${below}explore?q=${q}&${fixed}`, page.url());
+  }
+});
 await check("export", async () => {
   await open(`explore?q=${q}&${fixed}`);
   await $("export").locator("summary").click();
@@ -356,7 +364,7 @@ for (const [screen, want] of [["targets", "ebpf"], ["pipeline", "Queues"], ["sta
     await $(`nav-${screen}`).click();
     await page.waitForFunction((w) => document.querySelector("main").innerText.includes(w), want, { timeout: 5000 });
   });
-const shared = { $, assert, at, check, context, cpu, fixed, from, json, open, page, q, ready, to, tree, url, watch };
+const shared = { $, assert, at, check, context, cpu, fixed, from, json, open, page, partial, q, ready, to, tree, url, watch };
 await flame(shared);
 await figures(shared);
 await query(shared);

@@ -25,15 +25,39 @@ header() {
 }
 script=$(curl -s "$url" | sed -n 's/.*src="\(app-[^"]*\.js\)".*/\1/p')
 header page '' 'Content-Type: text/html'
-header policy '' "default-src 'none'; script-src 'self'"
+policy="default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data: blob:; connect-src 'self'; worker-src 'self'"
+policy="$policy; base-uri 'self'; form-action 'none'; frame-ancestors 'none'; require-trusted-types-for 'script'; trusted-types decima-worker"
+header policy '' "Content-Security-Policy: $policy"
 header page_is_asked_for_anew '' 'Cache-Control: no-cache'
 header script_is_kept "$script" 'max-age=31536000, immutable'
 header script_is_packed "$script" 'Content-Encoding: gzip'
 header application explore 'HTTP/1.1 200'
+header slash_behind 'explore/?q=1' 'Location: ../explore?q=1'
 header below_the_base x/y/compare 'HTTP/1.1 200'
 curl -sI "${url}explore" >"$dir/head"
 expect web.heads_alone 'HTTP/1.1 200' "$dir/head"
 header nothing_of_the_api api/v1/nothing 'application/problem+json'
+
+# A second server, of whose profiles those of three hours ago are in a block that is damaged, and others are not.
+trap 'daemon_stop; far_stop; rm -rf "$dir"' EXIT
+cat >"$dir/far.yaml" <<END
+inputs: {receive: {}}
+storage: {local: {path: $dir/far/store, seal_interval: 1s}}
+outputs: {web: {}}
+END
+# far_send NAME TIME: ten samples of main, which calls NAME
+far_send() {
+	echo "main;$1 10" | curl -s --fail-with-body --unix-socket "$dir/far.sock" --data-binary @- "http://localhost/api/v1/ingest?name=some&time=$2"
+}
+far_block() { find "$dir/far/store/blocks" -name '*.blk' | grep .; }
+now=$(date +%s)
+if far_start 0 && far_send lost $((now - 10800)) && wait_for 60 far_block; then
+	far_stop
+	truncate -s -1 "$(far_block)"
+	far_start 0
+	far_send kept $((now - 60))
+fi >"$dir/far.said" 2>&1
+partial=$(sed -n 's/.*is ready at \(http:[^ ,]*\).*/\1/p' "$dir/far.log")/
 
 compile worker chain.c -fno-omit-frame-pointer -DLEAF_FRAME
 compile nameless chain.c -fno-omit-frame-pointer -DLEAF_FRAME -s -Wl,--build-id=none
@@ -46,7 +70,7 @@ elif [ -z "$browser" ]; then
 else
 	"$dir/nameless" 2 >/dev/null 2>&1
 	"$dir/worker" 8 >/dev/null 2>&1
-	UI_MODULES=$(dirname "$modules") CHROMIUM=$browser timeout 480 node "$top_srcdir/tests/e2e/web.mjs" "$url" 2>"$dir/err"
+	UI_MODULES=$(dirname "$modules") CHROMIUM=$browser timeout 600 node "$top_srcdir/tests/e2e/web.mjs" "$url" "$partial" 2>"$dir/err"
 	status=$?
 	[ $status -eq 0 ] || not_ok web.browser "exit status $status: $(tail -n 3 "$dir/err" | tr '\n' '|')"
 fi

@@ -8,7 +8,8 @@
  * -DMORE_CODE makes its code 16 pages larger, and its data without it, so that both take as much
  * room and the linker puts them at one place. -DSHIFTED has its function lie where another one's is
  * over, in as many pages: by that other's symbols it has no name. -DROOM=N makes its frame N words
- * larger. -DTIMES=N is how long its moment is, in loops.
+ * larger, of words that look like return addresses: whoever walks by the other library's rules shows callers that
+ * were none. -DTIMES=N is how long its moment is, in loops.
  */
 #define _GNU_SOURCE
 #include <dlfcn.h>
@@ -37,7 +38,8 @@ void LIBRARY(void)
 #ifdef ROOM
 	volatile unsigned long room[ROOM];
 
-	room[0] = room[ROOM - 1] = sink;
+	for (int i = 0; i < ROOM; i++)
+		room[i] = (unsigned long)LIBRARY + 8;
 #else
 	sink += (unsigned long)__builtin_frame_address(0);
 #endif

@@ -164,6 +164,11 @@ tests_storage_test_removal_SOURCES = tests/storage/test_removal.c $(STORE_TEST)
 tests_storage_test_removal_LDFLAGS = $(AM_LDFLAGS) $(LDFLAGS_FAILMALLOC)
 tests_storage_test_removal_LDADD = $(LOCAL_STORE_LA) $(CODEC_LA) $(CONFIG_LA) $(UNIT_LIBS) -ldl
 
+unit_tests += tests/storage/test_rework
+tests_storage_test_rework_SOURCES = tests/storage/test_rework.c $(STORE_TEST)
+tests_storage_test_rework_LDFLAGS = $(AM_LDFLAGS) $(LDFLAGS_FAILMALLOC)
+tests_storage_test_rework_LDADD = $(LOCAL_STORE_LA) $(CODEC_LA) $(CONFIG_LA) $(UNIT_LIBS) -ldl
+
 # Every call to the disk and every allocation of every operation fails in turn, held against memory.
 unit_tests += tests/storage/test_sweep
 tests_storage_test_sweep_SOURCES = tests/storage/test_sweep.c \
@@ -216,6 +221,16 @@ tests_storage_test_golden_answers_SOURCES = tests/storage/test_golden_answers.c 
 	tests/contract/storage_host.c tests/contract/storage_host.h \
 	tests/contract/storage_random.c tests/contract/storage_random.h $(RANDOM_BATCH)
 tests_storage_test_golden_answers_LDADD = $(LOCAL_STORE_LA) $(CODEC_LA) $(CONFIG_LA) $(UNIT_LIBS) -ldl
+
+unit_tests += tests/storage/test_drain
+tests_storage_test_drain_SOURCES = tests/storage/test_drain.c \
+	tests/contract/storage_host.c tests/contract/storage_host.h $(RANDOM_BATCH)
+tests_storage_test_drain_LDADD = $(CODEC_LA) $(CONFIG_LA) $(UNIT_LIBS) -ldl
+
+unit_tests += tests/storage/test_local_threads
+tests_storage_test_local_threads_SOURCES = tests/storage/test_local_threads.c \
+	tests/contract/storage_host.c tests/contract/storage_host.h
+tests_storage_test_local_threads_LDADD = $(CODEC_LA) $(CONFIG_LA) $(UNIT_LIBS) -ldl
 
 unit_tests += tests/storage/test_labels
 tests_storage_test_labels_SOURCES = tests/storage/test_labels.c \

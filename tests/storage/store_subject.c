@@ -319,16 +319,24 @@ static void remove_early(struct store *s)
 		vfs__unlink(s->vfs, commit__block_path(path, plan.inputs[i].number));
 }
 
+/* A rework_yield.fn: seals have their turn. What fails here, fails again when it is its own. */
+static bool seal_meanwhile(void *store)
+{
+	upkeep__seal(store, NULL);
+	return false;
+}
+
 static int subject_compact(void *store)
 {
 	struct subject_store *s = store;
+	const struct rework_yield yield = { seal_meanwhile, s->store };
 
 	if (s->deviations & DEVIATE_UNFILTER_EARLY)
 		return commit__apply(s->store->commit, &(struct commit_change){ .edit = unfilter }, NULL);
 	int r = removal__drain(s->store, NULL);
 	if (r == 0 && s->deviations & DEVIATE_REMOVE_EARLY)
 		remove_early(s->store);
-	return r ? r : rework__compact(s->store, NULL);
+	return r ? r : rework__compact(s->store, &yield, NULL);
 }
 
 /* A kind is a series' even or odd numbers. */

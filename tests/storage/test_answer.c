@@ -433,6 +433,61 @@ static void test_questions_obey_their_budget(void **state)
 	mosaic__free(m);
 }
 
+/* A profile of a series that has a text of its own for a label, which is long. */
+static struct dcm_batch *long_batch(uint64_t n)
+{
+	struct dcm_builder *b = builder__new(0);
+	struct dcm_batch *batch = NULL;
+	char text[2000];
+
+	assert_non_null(b);
+	snprintf(text, sizeof(text), "%-*d", (int)sizeof(text) - 1, (int)n);
+	builder__set_source(b, (struct dcm_hash){ 7, 7 }, n);
+	const uint32_t x = builder__string(b, STR("x"));
+	const struct dcm_type type = { x, x, x, x, x, DCM_DELTA };
+	const struct dcm_pair pair = { x, builder__string(b, str__of(text)) };
+	const int64_t value = 1;
+
+	builder__profile(b,
+			 &(struct dcm_profile){ .series = builder__series(b, &pair, 1),
+						.time_ns = RANDOM_BASE_NS },
+			 &type, 1);
+	builder__row(b, builder__stack(b, NULL, 0), 0, &value);
+	assert_int_equal(builder__seal(b, &batch, NULL), 0);
+	builder__free(b);
+	return batch;
+}
+
+/* Groups have the texts of their labels, which are memory of the question's. */
+static void test_texts_of_groups_count(void **state)
+{
+	enum { GROUPS = 300 };
+	struct dcm_budget budget = { 0 };
+	struct asked a = { .what = ASK_POINTS, .n_sel = 1, .step_ms = 10000, .by_labels = { STR("x") } };
+	struct mosaic *m = mosaic__new();
+	struct buf out = { 0 };
+	(void)state;
+
+	for (uint64_t i = 0; i < GROUPS; i++) {
+		struct dcm_batch *b = long_batch(i);
+
+		mosaic__write(m, b);
+		batch__unref(b);
+	}
+	a.by = (struct dcm_group_by){ .labels = a.by_labels, .n = 1 };
+	a.sel[0] = (struct dcm_select){ .size = sizeof(a.sel[0]),
+					.type = STR("x:x:x:x:x:delta"),
+					.to_ms = INT64_MAX,
+					.budget = &budget };
+	budget.max_bytes = GROUPS * 2000 / 2;
+	assert_int_equal(answers__ask(&m->storage, &a, &out, NULL), -E2BIG);
+	budget.max_bytes = GROUPS * 2000 * 4;
+	assert_int_equal(answers__ask(&m->storage, &a, &out, NULL), 0);
+	assert_true(out.n > GROUPS * 2000);
+	buf__fini(&out);
+	mosaic__free(m);
+}
+
 /* The n-th look at the clock finds it late, or the asker goes at that moment. */
 static _Atomic int n_looks;
 static struct dcm_budget *_Atomic leaving;
@@ -573,6 +628,7 @@ int main(void)
 		cmocka_unit_test(test_damage_is_found_at_once),
 		cmocka_unit_test(test_damage_before_the_range_is_found_at_once),
 		cmocka_unit_test(test_questions_obey_their_budget),
+		cmocka_unit_test(test_texts_of_groups_count),
 		cmocka_unit_test(test_helpers_obey_the_budget),
 		cmocka_unit_test(test_asking_without_memory),
 		cmocka_unit_test(test_what_came_after_the_look_is_not_looked_at),

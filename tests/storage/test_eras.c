@@ -228,6 +228,55 @@ static void test_dictionaries_are_bounded(void **state)
 	bench__fini(&b);
 }
 
+static int look(struct bench *b, struct dcm_budget *budget)
+{
+	struct dcm_select sel = all;
+	struct view v;
+
+	sel.budget = budget;
+	view__init(&v, b->store->host, &sel, 1);
+	const int r = look__take(&v, b->store);
+	view__fini(&v);
+	return r;
+}
+
+/* Of what is read for it a question has no more than its time and memory. */
+static void test_dictionaries_are_read_within_the_budget(void **state)
+{
+	struct dcm_budget budget = { 0 };
+	struct bench b;
+	(void)state;
+
+	bench__init(&b, 1);
+	fill_eras(&b, 8);
+	const uint64_t of_all = loaded_bytes(b.store);
+	b.store->options.dictionary_max_bytes = 1;
+	eras__trim(b.store);
+	b.storage.mono_ns = 2;
+
+	budget.deadline_mono_ns = 1;
+	assert_int_equal(look(&b, &budget), -ETIMEDOUT);
+	assert_int_equal(n_loaded(b.store), 0);
+	budget.deadline_mono_ns = 0;
+	budget.cancelled = 1;
+	assert_int_equal(look(&b, &budget), -ECANCELED);
+	budget.cancelled = 0;
+	budget.max_bytes = of_all / 2;
+	assert_int_equal(look(&b, &budget), -E2BIG);
+	eras__trim(b.store);
+	assert_int_equal(n_loaded(b.store), 0);
+	/* What the store may have in memory is nobody's. */
+	b.store->options.dictionary_max_bytes = of_all;
+	assert_int_equal(look(&b, &budget), 0);
+	b.store->options.dictionary_max_bytes = 1;
+	budget.max_bytes = of_all;
+	assert_int_equal(look(&b, &budget), 0);
+	b.store->options.dictionary_max_bytes = 0;
+	budget.max_bytes = 1;
+	assert_int_equal(look(&b, &budget), 0);
+	bench__fini(&b);
+}
+
 /* What a head needs stays, and what comes late finds the numbers that its blocks have. */
 static void test_what_is_written_stays(void **state)
 {
@@ -421,7 +470,7 @@ static void compact_all(struct bench *b)
 {
 	int r;
 
-	while ((r = rework__compact(b->store, NULL)) > 0)
+	while ((r = rework__compact(b->store, NULL, NULL)) > 0)
 		;
 	assert_int_equal(r, 0);
 }
@@ -542,7 +591,7 @@ static void test_a_start_brings_nothing_back(void **state)
 static size_t n_blocks_after_expiry(struct bench *b)
 {
 	b->store->options.retention_ms = 15 * DAY_MS - DAY_MS / 4;
-	assert_int_equal(expire__now(b->store, NULL), 0);
+	assert_int_equal(expire__now(b->store, NULL, NULL), 0);
 	return b->store->blocks.n;
 }
 
@@ -590,6 +639,55 @@ static void test_a_clock_that_was_ahead(void **state)
 		assert_int_equal(b.store->n_too_old + b.store->n_too_new, 0);
 		bench__fini(&b);
 	}
+}
+
+/* Before it was set it was two years behind, for a few minutes: nothing goes then, and when it is right what is too old goes. */
+static void test_a_clock_that_was_behind(void **state)
+{
+	struct bench b;
+	(void)state;
+
+	for (int with_start = 0; with_start < 2; with_start++) {
+		bench__init(&b, 1);
+		fill_days(&b);
+		b.storage.real_ns -= 700 * DAY_NS;
+		b.storage.mono_ns += HOUR_NS / 20;
+		assert_int_equal(n_blocks_after_expiry(&b), 30);
+		write_at(&b, 100, b.storage.real_ns);
+		assert_int_equal(upkeep__seal(b.store, NULL), 0);
+		assert_int_equal(n_blocks_after_expiry(&b), 31);
+		if (with_start)
+			bench__restart(&b, true);
+		b.storage.real_ns += 701 * DAY_NS;
+		b.storage.mono_ns += HOUR_NS / 20;
+		write_at(&b, 101, b.storage.real_ns);
+		/* That of the wrong time, and the two of the day that has gone by since. */
+		assert_int_equal(upkeep__seal(b.store, NULL), 0);
+		assert_int_equal(n_blocks_after_expiry(&b), 32 - 1 - 2);
+		bench__fini(&b);
+	}
+}
+
+/*
+ * A dictionary is full by what it takes in memory, and its log is read as a whole, up to twice as much as the largest may
+ * take: it has to be smaller.
+ */
+static void test_a_log_is_smaller_than_its_dictionary(void **state)
+{
+	char path[ERA_PATH_BYTES];
+	struct bench b;
+	size_t n_log;
+	(void)state;
+
+	bench__init(&b, 1);
+	for (uint64_t i = 0; i < 300; i++)
+		write_at(&b, i, RANDOM_BASE_NS);
+	assert_int_equal(upkeep__seal(b.store, NULL), 0);
+	assert_int_equal(b.store->eras.n, 1);
+	sim__peek(b.sim, era__path(path, b.store->eras.v[0]->number), &n_log);
+	assert_true(n_log > 100000);
+	assert_true(dict__bytes(b.store->eras.v[0]->dict) > n_log);
+	bench__fini(&b);
 }
 
 /* A machine that was off for a year: all that is too old goes, if not at once. */
@@ -706,6 +804,7 @@ int main(void)
 		cmocka_unit_test(test_what_vanished_is_tried_again),
 		cmocka_unit_test(test_without_memory),
 		cmocka_unit_test(test_dictionaries_are_bounded),
+		cmocka_unit_test(test_dictionaries_are_read_within_the_budget),
 		cmocka_unit_test(test_what_is_written_stays),
 		cmocka_unit_test(test_a_write_waits_for_no_other_era),
 		cmocka_unit_test(test_dictionaries_that_come_and_go_change_nothing),
@@ -715,7 +814,9 @@ int main(void)
 		cmocka_unit_test(test_what_is_late_has_blocks_of_its_own),
 		cmocka_unit_test(test_what_is_of_a_time_to_come_is_refused),
 		cmocka_unit_test(test_a_start_brings_nothing_back),
+		cmocka_unit_test(test_a_log_is_smaller_than_its_dictionary),
 		cmocka_unit_test(test_a_clock_that_was_ahead),
+		cmocka_unit_test(test_a_clock_that_was_behind),
 		cmocka_unit_test(test_a_machine_that_was_off),
 		cmocka_unit_test(test_records_that_nobody_promises_get_no_more),
 		cmocka_unit_test(test_what_a_removed_frame_had_is_written_again),

@@ -105,7 +105,7 @@ static uint64_t expire_all(struct bench *b)
 
 	while (b->store->n_expired != before) {
 		before = b->store->n_expired;
-		assert_int_equal(expire__now(b->store, NULL), 0);
+		assert_int_equal(expire__now(b->store, NULL, NULL), 0);
 	}
 	return before;
 }
@@ -156,6 +156,67 @@ static void test_types_are_kept_for_different_times(void **state)
 	end(&b);
 }
 
+/* What the newest days' blocks have of a type: each of its chunks has it alone. */
+static int64_t bytes_of(const struct bench *b, int type, int n_days)
+{
+	int64_t sum = 0;
+
+	for (int day = DAYS - n_days; day < DAYS; day++) {
+		struct stored *s = b->store->blocks.v[day];
+		const struct block *block;
+
+		assert_int_equal(stored__block(s, &block, NULL), 0);
+		for (uint64_t i = 0; i < block->info.n_chunks; i++) {
+			const struct chunk_entry *c = &block->chunks[i];
+			const struct dict_type *t = dict__type_at(s->era->dict,
+								  block->types[c->first_type].type);
+
+			assert_int_equal(c->n_types, 1);
+			if (t->text.n == strlen(names[type]) +
+						 strlen(":count:count:count:count:delta") &&
+			    str__starts(t->text, str__of(names[type])))
+				sum += (int64_t)(c->profiles.n + c->stacks.n + c->rollups.n +
+						 c->pages.n + c->rows_bytes);
+		}
+	}
+	assert_true(sum > 0);
+	return sum;
+}
+
+static void keep_bytes(struct bench *b, const char **types, int64_t *bytes, uint32_t n)
+{
+	b->options.max_bytes_by_type = (struct dcm_map){ .keys = types, .items = bytes, .n = n };
+	bench__restart(b, true);
+}
+
+/* Of a type the newest blocks stay that have its bytes, with the one that exceeds them; and all of others. */
+static void test_types_have_bytes_of_their_own(void **state)
+{
+	const char *types[] = { "mem", "memory", "cpu:count:none" };
+	struct bench b;
+	(void)state;
+
+	fill(&b);
+	int64_t bytes[] = { bytes_of(&b, 2, 6), bytes_of(&b, 1, 9) - 1, 1 };
+	keep_bytes(&b, types, bytes, 3);
+	assert_int_equal(expire_all(&b), 14 + 11);
+	must_have(&b, (const int[N_TYPES]){ 0, 11, 14 });
+	assert_int_equal(b.store->rows_evicted, 0);
+	bench__restart(&b, true);
+	must_have(&b, (const int[N_TYPES]){ 0, 11, 14 });
+	/* Beside a retention that counts when it is the shorter one. */
+	bytes[0] = bytes[2] = 1;
+	bytes[1] = 1 << 30;
+	types[2] = "cpu";
+	const char *kept[] = { "memory" };
+	int64_t ns[] = { 2 * DAY_NS };
+	keep_for(&b, 5, kept, ns, 1);
+	keep_bytes(&b, types, bytes, 3);
+	expire_all(&b);
+	must_have(&b, (const int[N_TYPES]){ 19, 17, 19 });
+	end(&b);
+}
+
 /* One call writes at most one block anew, and what it did stands. */
 static void test_one_block_a_call(void **state)
 {
@@ -167,12 +228,12 @@ static void test_one_block_a_call(void **state)
 	fill(&b);
 	keep_for(&b, 0, types, ns, 1);
 	for (uint64_t i = 1; i <= 16; i++) {
-		assert_int_equal(expire__now(b.store, NULL), 0);
+		assert_int_equal(expire__now(b.store, NULL, NULL), 0);
 		assert_int_equal(b.store->n_expired, i);
 		bench__restart(&b, true);
 		b.store->n_expired = i;
 	}
-	assert_int_equal(expire__now(b.store, NULL), 0);
+	assert_int_equal(expire__now(b.store, NULL, NULL), 0);
 	must_have(&b, (const int[N_TYPES]){ 16, 0, 0 });
 	end(&b);
 }
@@ -224,21 +285,21 @@ static void test_bytes_are_those_of_everything(void **state)
 
 	fill(&b);
 	bench__restart(&b, true);
-	assert_int_equal(expire__now(b.store, NULL), 0); /* a segment that the cut has brought back goes */
+	assert_int_equal(expire__now(b.store, NULL, NULL), 0); /* a segment that the cut has brought back goes */
 	wal__stat(commit__wal(b.store->commit), &log);
 	uint64_t fixed = (uint64_t)log.n_files * b.options.segment_bytes;
 	uint64_t all = fixed + kept__get(b.store).blocks.bytes + bytes_of_eras(&b);
 	b.store->options.max_bytes = all;
-	assert_int_equal(expire__now(b.store, NULL), 0);
+	assert_int_equal(expire__now(b.store, NULL, NULL), 0);
 	assert_int_equal(b.store->blocks.n, DAYS);
 	b.store->options.max_bytes = all - 1;
-	assert_int_equal(expire__now(b.store, NULL), 0);
+	assert_int_equal(expire__now(b.store, NULL, NULL), 0);
 	assert_int_equal(b.store->blocks.n, DAYS - 1);
 	assert_int_equal(b.store->rows_evicted, N_TYPES);
 	/* Its dictionary goes with the last block of an era, and counts as freed. */
 	size_t n_eras = b.store->eras.n;
 	b.store->options.max_bytes = fixed + (all - fixed) / 2;
-	assert_int_equal(expire__now(b.store, NULL), 0);
+	assert_int_equal(expire__now(b.store, NULL, NULL), 0);
 	assert_true(b.store->eras.n < n_eras);
 	uint64_t left = fixed + kept__get(b.store).blocks.bytes + bytes_of_eras(&b);
 	assert_true(left <= b.store->options.max_bytes);
@@ -268,7 +329,7 @@ static void test_a_backup_costs_no_block(void **state)
 	assert_int_equal(held.n_held, MORE);
 	b.store->options.max_bytes = log.n_files * b.options.segment_bytes +
 				     kept__get(b.store).blocks.bytes + bytes_of_eras(&b);
-	assert_int_equal(expire__now(b.store, NULL), 0);
+	assert_int_equal(expire__now(b.store, NULL, NULL), 0);
 	assert_int_equal(b.store->blocks.n, DAYS + MORE);
 	assert_int_equal(b.store->rows_evicted, 0);
 	commit__release(b.store->commit, &moment);
@@ -302,37 +363,37 @@ static void test_blocks_go_for_room(void **state)
 
 	assert_true(lacking < spared);
 	sim__set_room(b.sim, EXPIRE_ROOM_PART * spared, spared); /* enough */
-	assert_int_equal(expire__now(b.store, NULL), 0);
+	assert_int_equal(expire__now(b.store, NULL, NULL), 0);
 	assert_int_equal(b.store->blocks.n, DAYS);
 
 	/* What a backup under way keeps becomes free after it, or not at all when it is done. */
 	sim__set_room(b.sim, EXPIRE_ROOM_PART * spared, spared - lacking);
 	assert_int_equal(commit__hold(b.store->commit, &moment, NULL), 0);
-	assert_int_equal(expire__now(b.store, NULL), 0);
+	assert_int_equal(expire__now(b.store, NULL, NULL), 0);
 	commit__release(b.store->commit, &moment);
 	assert_int_equal(b.store->blocks.n, DAYS);
 	char path[BLOCK_PATH_BYTES];
 	commit__block_path(path, b.store->blocks.v[0]->entry.number);
 	assert_int_equal(vfs__link(sim__vfs(b.sim), path, "copy"), 0);
-	assert_int_equal(expire__now(b.store, NULL), 0);
+	assert_int_equal(expire__now(b.store, NULL, NULL), 0);
 	assert_int_equal(b.store->blocks.n, DAYS);
 	assert_int_equal(vfs__unlink(sim__vfs(b.sim), "copy"), 0);
 
-	assert_int_equal(expire__now(b.store, NULL), 0);
+	assert_int_equal(expire__now(b.store, NULL, NULL), 0);
 	assert_int_equal(b.store->blocks.n, DAYS - LACKING);
 	assert_int_equal(b.store->blocks.v[0]->entry.first_ms, first_ms);
 	assert_int_equal(b.store->rows_evicted, LACKING * N_TYPES);
 
 	/* Somebody has the removed files open: it is waited for what they keep. */
 	b.storage.mono_ns += EXPIRE_ROOM_COMES_NS - 1;
-	assert_int_equal(expire__now(b.store, NULL), 0);
+	assert_int_equal(expire__now(b.store, NULL, NULL), 0);
 	assert_int_equal(b.store->blocks.n, DAYS - LACKING);
 
 	/* Others fill it: what is small stays. */
 	sim__set_room(b.sim, EXPIRE_ROOM_PART * spared, 0);
 	for (int i = 0; i < DAYS; i++) {
 		b.storage.mono_ns += EXPIRE_ROOM_COMES_NS;
-		assert_int_equal(expire__now(b.store, NULL), 0);
+		assert_int_equal(expire__now(b.store, NULL, NULL), 0);
 	}
 	assert_int_equal(b.store->blocks.n, SPARED);
 	end(&b);
@@ -360,7 +421,7 @@ static void test_a_machine_that_is_often_off(void **state)
 		for (int minute = 0; minute < HOURS * 60; minute += 10) {
 			b.storage.real_ns += hour_ns / 6;
 			b.storage.mono_ns += hour_ns / 6;
-			assert_int_equal(expire__now(b.store, NULL), 0);
+			assert_int_equal(expire__now(b.store, NULL, NULL), 0);
 		}
 		assert_true(b.store->blocks.v[0]->entry.first_ms >= day_ns(day - KEPT - 1) / 1000000);
 		store__close(b.store);
@@ -377,6 +438,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_types_are_kept_for_different_times),
+		cmocka_unit_test(test_types_have_bytes_of_their_own),
 		cmocka_unit_test(test_one_block_a_call),
 		cmocka_unit_test(test_a_machine_that_is_often_off),
 		cmocka_unit_test(test_late_ones_of_a_type_that_is_kept),

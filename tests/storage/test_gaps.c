@@ -277,7 +277,7 @@ static void test_a_block_is_cut_off_during_a_question(void **state)
 	assert_int_equal(left.n_read, all.n_read - b.broken.n_profiles);
 
 	/* Set aside, it is missing all the same; who asks for another time is told nothing. */
-	assert_int_equal(rework__rescue(b.store, NULL), 1);
+	assert_int_equal(rework__rescue(b.store, NULL, NULL), 1);
 	assert_int_equal(b.store->blocks.n, b.n_blocks - 1);
 	for (int i = 0; i < 2; i++) {
 		left = ask(&b, INT64_MIN, INT64_MAX, NULL, &told);
@@ -434,7 +434,7 @@ static void test_a_gap_before_the_range_is_told_where_it_matters(void **state)
 		assert_int_equal(n_gaps(&b, "", hour_ms(2), INT64_MAX), 0);
 		/* Set aside, and started again: it is missing all the same. */
 		if (i == 0)
-			assert_int_equal(rework__rescue(b.store, NULL), 1);
+			assert_int_equal(rework__rescue(b.store, NULL, NULL), 1);
 		store__close(b.store);
 		open_store(&b);
 	}

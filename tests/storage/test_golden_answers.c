@@ -361,7 +361,7 @@ static void lose_the_first_block(struct making *m)
 	vfs__close(f);
 	open_store(m);
 	atomic_store(&m->store->blocks.v[0]->told, true);
-	assert_int_equal(rework__rescue(m->store, NULL), 1);
+	assert_int_equal(rework__rescue(m->store, NULL, NULL), 1);
 	assert_int_equal(m->store->blocks.n, 0);
 }
 
@@ -369,7 +369,7 @@ static void compact_all(struct store *s)
 {
 	int r;
 
-	while ((r = rework__compact(s, NULL)) > 0)
+	while ((r = rework__compact(s, NULL, NULL)) > 0)
 		;
 	assert_int_equal(r, 0);
 }

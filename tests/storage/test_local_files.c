@@ -416,6 +416,42 @@ static void test_another_in_its_place(void **state)
 	place_fini(&p);
 }
 
+/* The same while a block is written, whose number the other has too. */
+static int lose_the_place(void *place, struct vfs_file *f, struct manifest_block *entry,
+			  struct dcm_error *err)
+{
+	struct place *p = place;
+
+	(void)f;
+	(void)err;
+	sh(p, "rm -rf $STORE && cp -a $STORE.copy $STORE");
+	assert_int_equal(commit__probe(p->commit, NULL), -ESTALE);
+	entry->n_chunks = 1;
+	return 0;
+}
+
+static void test_another_in_its_place_meanwhile(void **state)
+{
+	char command[200], path[BLOCK_PATH_BYTES];
+	struct manifest_block entry;
+	struct place p;
+
+	(void)state;
+	place_init(&p);
+	/* What the next block is called: all that there may be. */
+	for (uint64_t number = 0; number < 4; number++) {
+		snprintf(command, sizeof(command), "echo other >$STORE/%s",
+			 commit__block_path(path, number));
+		sh(&p, command);
+	}
+	sh(&p, "cp -a $STORE $STORE.copy");
+	assert_int_equal(commit__apply(p.commit, &(struct commit_change){ .n_add = 0 }, NULL), 0);
+	assert_int_equal(commit__write_block(p.commit, lose_the_place, &p, &entry, &p.err), -ESTALE);
+	commit__discard_block(p.commit, &(struct manifest_block){ .number = 1 });
+	sh(&p, "diff -r $STORE $STORE.copy && rm -rf $STORE.copy");
+	place_fini(&p);
+}
+
 /* The members of the table that nothing above calls. */
 static void test_vfs(void **state)
 {
@@ -465,6 +501,7 @@ int main(void)
 		cmocka_unit_test(test_a_manifest_that_cannot_be_read_has_its_remedy),
 		cmocka_unit_test(test_vanished),
 		cmocka_unit_test(test_another_in_its_place),
+		cmocka_unit_test(test_another_in_its_place_meanwhile),
 		cmocka_unit_test(test_vfs),
 	};
 

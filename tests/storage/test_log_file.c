@@ -30,6 +30,17 @@ static int see(void *ctx, const struct frame *f)
 	return s->refuse;
 }
 
+static int read_image(struct vfs *v, const char *path, struct seen *to, struct log_found *found)
+{
+	struct log_image image = { .vfs = NULL };
+	int r = log_image__map(v, path, &image, NULL);
+
+	if (r == 0)
+		r = log_image__read(&image, path, KIND, see, to, found, NULL);
+	log_image__fini(&image);
+	return r;
+}
+
 static struct vfs *disk(struct sim **ret)
 {
 	*ret = sim__new(1, SIM_SUBSET);
@@ -47,7 +58,7 @@ static struct log_file *opened(struct vfs *v, const char *expected, uint64_t n_l
 	assert_int_equal(log_file__open(v, PATH, KIND, see, &s, &found, &l, NULL), 0);
 	assert_string_equal(s.text, expected);
 	assert_true(found.n_lost == n_lost);
-	if (log_file__read(v, PATH, KIND, see, &again, &found, NULL) != -ENOENT)
+	if (read_image(v, PATH, &again, &found) != -ENOENT)
 		assert_string_equal(again.text, expected);
 	return l;
 }
@@ -100,7 +111,7 @@ static void read_records(struct vfs *v, uint64_t lsn, const char *expected)
 	assert_int_equal(vfs__open(v, "d/copy", VFS_WRITE | VFS_CREATE | VFS_NEW, &f), 0);
 	assert_int_equal(vfs__write(f, b.data, b.n, 0), 0);
 	vfs__close(f);
-	assert_int_equal(log_file__read(v, "d/copy", KIND, see, &s, &found, NULL), 0);
+	assert_int_equal(read_image(v, "d/copy", &s, &found), 0);
 	assert_string_equal(s.text, expected);
 	assert_true(found.n_lost == 0 && found.n_bad_bytes == 0);
 	assert_int_equal(vfs__unlink(v, "d/copy"), 0);
@@ -208,7 +219,49 @@ static void test_damaged(void **state)
 	p = sim__peek(sim, PATH, &n);
 	p[30] ^= 1;
 	assert_int_equal(log_file__open(v, PATH, KIND, see, &s, &found, &l, NULL), -EUCLEAN);
-	assert_int_equal(log_file__read(v, "d/none", KIND, see, &s, &found, NULL), -ENOENT);
+	assert_int_equal(read_image(v, "d/none", &s, &found), -ENOENT);
+	sim__free(sim);
+}
+
+static uint64_t n_pages_lost;
+static uint64_t pages_lost(struct vfs *v)
+{
+	(void)v;
+	return n_pages_lost;
+}
+static int lose_page(void *ctx, const struct frame *f)
+{
+	(void)ctx;
+	n_pages_lost += f->lsn == 1;
+	return 0;
+}
+
+/* What reads as zeroes after it was verified is not believed, and what was lost before is no obstacle. */
+static void test_lost_while_it_is_read(void **state)
+{
+	struct log_image image = { .vfs = NULL };
+	struct log_found found;
+	struct vfs_ops ops;
+	struct sim *sim;
+	struct vfs *v = disk(&sim);
+	struct log_file *l = opened(v, "", 0);
+	struct dcm_error err = DCM_ERROR_INIT;
+	struct seen s = { .refuse = 0 };
+	(void)state;
+
+	append(l, "one", 0);
+	append(l, "two", 1);
+	log_file__close(l);
+	ops = *v->ops;
+	ops.n_lost = pages_lost;
+	v->ops = &ops;
+	assert_int_equal(log_image__map(v, PATH, &image, NULL), 0);
+	assert_int_equal(log_image__read(&image, PATH, KIND, lose_page, NULL, &found, &err), -EIO);
+	assert_non_null(strstr(err.text, PATH ": a part of it was lost"));
+	assert_int_equal(n_pages_lost, 1);
+	assert_int_equal(log_image__read(&image, PATH, KIND, see, &s, &found, NULL), 0);
+	assert_string_equal(s.text, "one two");
+	log_image__fini(&image);
 	sim__free(sim);
 }
 
@@ -272,10 +325,10 @@ static void test_no_memory(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_grows),	  cmocka_unit_test(test_begins),
-		cmocka_unit_test(test_vanished),  cmocka_unit_test(test_torn),
-		cmocka_unit_test(test_damaged),	  cmocka_unit_test(test_faults),
-		cmocka_unit_test(test_no_memory),
+		cmocka_unit_test(test_grows),	 cmocka_unit_test(test_begins),
+		cmocka_unit_test(test_vanished), cmocka_unit_test(test_torn),
+		cmocka_unit_test(test_damaged),	 cmocka_unit_test(test_lost_while_it_is_read),
+		cmocka_unit_test(test_faults),	 cmocka_unit_test(test_no_memory),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -19,6 +19,7 @@
 #include "core/batch/batch.h"
 #include "core/batch/builder.h"
 #include "plugins/storage/local/backup.h"
+#include "plugins/storage/local/eras.h"
 #include "plugins/storage/local/expire.h"
 #include "plugins/storage/local/inspect.h"
 #include "plugins/storage/local/look.h"
@@ -459,19 +460,16 @@ static void must_have(const struct place *p, const struct content *c, uint32_t n
 	}
 }
 
-/* ---- while somebody meddles at each moment ---- */
+/* ---- dictionaries ---- */
 
-enum meddling { SEAL, COMPACT, REMOVE, N_MEDDLINGS };
+static uint32_t n_dictionaries(const struct store *s)
+{
+	uint32_t n = 0;
 
-/* The reader's file system: the writer's, but something happens before one of its calls. */
-struct meddled {
-	struct vfs vfs;
-	struct vfs_ops ops;
-	struct vfs *inner;
-	struct place *place;
-	enum meddling how;
-	unsigned n_calls, at; /* before which call; counted from 1 */
-};
+	for (size_t i = 0; i < s->eras.n; i++)
+		n += s->eras.v[i]->dict != NULL;
+	return n;
+}
 
 static void write_next(struct place *p)
 {
@@ -495,6 +493,89 @@ static void remove_to(struct place *p, uint32_t n)
 	assert_int_equal(expire__remove(p->store, p->times[n], 0, &n_gone, NULL), 0);
 }
 
+/* How much is there is told alike, though the last era is the smallest by far. */
+static void test_reader_tells_how_much_there_is(void **state)
+{
+	struct dcm_store_stat written = { .size = sizeof(written) }, seen = written;
+	struct store_options o;
+	struct store *s = NULL;
+	struct vfs *v = NULL;
+	struct place p;
+	(void)state;
+
+	place__init(&p);
+	for (int i = 0; i < 13; i++)
+		write_next(&p);
+	assert_int_equal(upkeep__seal(p.store, NULL), 0);
+	o = options_of(&p);
+	assert_int_equal(vfs_posix__new(p.dir, true, &v, NULL), 0);
+	assert_int_equal(reader__open(&p.reader.host, v, &o, &s, NULL), 0);
+	assert_int_equal(s->eras.n, 2);
+	inspect__stat(p.store, &written);
+	inspect__stat(s, &seen);
+	assert_true(written.n_series > 1);
+	assert_int_equal(seen.n_series, written.n_series);
+	assert_int_equal(seen.n_stacks, written.n_stacks);
+	assert_int_equal(seen.n_locations, written.n_locations);
+	store__close(s);
+	vfs_posix__free(v);
+	place__fini(&p);
+}
+
+/* They come into memory when they are asked for, whatever has become of their logs, and leave it again. */
+static void test_dictionaries_come_and_go(void **state)
+{
+	struct content told = { 0 }, there = { 0 };
+	char first_log[sizeof(((struct place *)NULL)->dir) + ERA_PATH_BYTES], path[ERA_PATH_BYTES];
+	struct store_options o;
+	struct store *s = NULL;
+	struct vfs *v = NULL;
+	struct place p;
+	(void)state;
+
+	place__init(&p);
+	for (int i = 0; i < 48; i++)
+		write_next(&p);
+	assert_int_equal(upkeep__seal(p.store, NULL), 0);
+	read_content(&p, p.dir, &told);
+	o = options_of(&p);
+	o.dictionary_max_bytes = 1;
+	assert_int_equal(vfs_posix__new(p.dir, true, &v, NULL), 0);
+	assert_int_equal(reader__open(&p.reader.host, v, &o, &s, NULL), 0);
+	assert_in_range(s->eras.n, 4, 6);
+	assert_int_equal(n_dictionaries(s), 1);
+	snprintf(first_log, sizeof(first_log), "%s/%s", p.dir, era__path(path, s->eras.v[0]->number));
+	assert_int_equal(access(first_log, F_OK), 0);
+	remove_to(&p, 47);
+	assert_int_equal(access(first_log, F_OK), -1);
+	for (int again = 0; again < 2; again++) {
+		content__add_store(&there, s);
+		content__compare(&told, &there);
+		content__fini(&there);
+		assert_int_equal(n_dictionaries(s), s->eras.n);
+		eras__trim(s);
+		assert_int_equal(n_dictionaries(s), 0);
+	}
+	content__fini(&told);
+	store__close(s);
+	vfs_posix__free(v);
+	place__fini(&p);
+}
+
+/* ---- while somebody meddles at each moment ---- */
+
+enum meddling { SEAL, COMPACT, REMOVE, N_MEDDLINGS };
+
+/* The reader's file system: the writer's, but something happens before one of its calls. */
+struct meddled {
+	struct vfs vfs;
+	struct vfs_ops ops;
+	struct vfs *inner;
+	struct place *place;
+	enum meddling how;
+	unsigned n_calls, at; /* before which call; counted from 1 */
+};
+
 static void meddle(struct place *p, enum meddling how)
 {
 	uint32_t n = atomic_load(&p->n_acknowledged);
@@ -504,7 +585,7 @@ static void meddle(struct place *p, enum meddling how)
 		assert_int_equal(upkeep__seal(p->store, NULL), 0);
 	} else if (how == COMPACT) {
 		for (int more = 1; more > 0;) {
-			more = rework__compact(p->store, NULL);
+			more = rework__compact(p->store, NULL, NULL);
 			assert_true(more >= 0);
 		}
 	} else if (n > 20) {
@@ -753,7 +834,7 @@ static void *write_all(void *ctx)
 		if (i % 3 == 2)
 			assert_int_equal(upkeep__seal(p->store, NULL), 0);
 		if (i % 5 == 4)
-			assert_true(rework__compact(p->store, NULL) >= 0);
+			assert_true(rework__compact(p->store, NULL, NULL) >= 0);
 		if (i % 11 == 10 && i > KEEP)
 			remove_to(p, i - KEEP);
 	}
@@ -818,6 +899,8 @@ int main(void)
 		cmocka_unit_test(test_a_missing_block_is_told_and_left_out),
 		cmocka_unit_test(test_half_a_manifest_is_told),
 		cmocka_unit_test(test_without_memory),
+		cmocka_unit_test(test_reader_tells_how_much_there_is),
+		cmocka_unit_test(test_dictionaries_come_and_go),
 		cmocka_unit_test(test_at_each_moment),
 		cmocka_unit_test(test_seals_during_the_copy_do_not_begin_it_again),
 		cmocka_unit_test(test_a_log_that_cannot_be_read_is_named),

@@ -238,7 +238,7 @@ static void test_a_state_that_was_replaced_stays_so(void **state)
 		assert_int_equal(count(&b, "", "", GAUGE), 0);
 		bench__restart(&b, true);
 		for (int r = 1; r == 1;) {
-			r = removal__step(b.store, NULL);
+			r = removal__step(b.store, NULL, NULL);
 			assert_true(r >= 0);
 			assert_int_equal(count(&b, "", "", GAUGE), 0);
 			bench__restart(&b, true);
@@ -260,13 +260,52 @@ static void test_removal_on_a_disk_without_room_for_blocks(void **state)
 	assert_int_equal(upkeep__seal(b.store, NULL), 0);
 	assert_int_equal(remove_rows(&b, "even", ""), 5);
 	sim__fail(b.sim, 1, FAULT_ENOSPC, true);
-	assert_int_equal(removal__step(b.store, NULL), -ENOSPC);
+	assert_int_equal(removal__step(b.store, NULL, NULL), -ENOSPC);
 	assert_int_equal(count(&b, "", "", DELTA), 20);
 	sim__fail(b.sim, 0, FAULT_NONE, false);
 	assert_int_equal(removal__drain(b.store, NULL), 0);
 	assert_null(b.store->filters);
 	bench__restart(&b, true);
 	assert_int_equal(count(&b, "", "", DELTA), 20);
+	bench__fini(&b);
+}
+
+static int remove_one(struct bench *b, int step, struct dcm_budget *budget)
+{
+	struct wish w;
+	struct dcm_select sel = *wish(&w, "", "k2");
+	uint64_t n = 0;
+
+	sel.from_ms = FIRST_MS + step * STEP_MS;
+	sel.to_ms = sel.from_ms + 1;
+	sel.budget = budget;
+	const int r = removal__select(b->store, &sel, &n, NULL);
+	assert_int_equal(n, r == 0);
+	return r;
+}
+
+/* When as many as there may be wait for their blocks, the next one waits for its own time, no longer. */
+static void test_a_removal_has_its_patience(void **state)
+{
+	struct bench b;
+	(void)state;
+
+	start(&b);
+	write_steps(&b, 0, FILTERS_MAX + 1, DCM_DELTA);
+	assert_int_equal(upkeep__seal(b.store, NULL), 0);
+	for (int i = 0; i < FILTERS_MAX; i++)
+		assert_int_equal(remove_one(&b, i, NULL), 0);
+	const int64_t n = count(&b, "", "", DELTA);
+	b.storage.mono_ns = 2;
+	struct dcm_budget late = { .deadline_mono_ns = 1 };
+	assert_int_equal(remove_one(&b, FILTERS_MAX, &late), -ETIMEDOUT);
+	struct dcm_budget cancelled = { .cancelled = 1 };
+	assert_int_equal(remove_one(&b, FILTERS_MAX, &cancelled), -ECANCELED);
+	assert_int_equal(filters__n(b.store->filters), FILTERS_MAX);
+	assert_int_equal(count(&b, "", "", DELTA), n);
+	assert_int_equal(remove_one(&b, FILTERS_MAX, NULL), 0);
+	assert_true(filters__n(b.store->filters) < FILTERS_MAX);
+	assert_int_equal(count(&b, "", "", DELTA), n - 1);
 	bench__fini(&b);
 }
 
@@ -280,14 +319,7 @@ static void test_many_removals_are_worked_off(void **state)
 	write_steps(&b, 0, 200, DCM_DELTA);
 	assert_int_equal(upkeep__seal(b.store, NULL), 0);
 	for (int i = 0; i < 200; i++) {
-		struct wish w;
-		struct dcm_select sel = *wish(&w, "", "k2");
-		uint64_t n = 0;
-
-		sel.from_ms = FIRST_MS + i * STEP_MS;
-		sel.to_ms = sel.from_ms + 1;
-		assert_int_equal(removal__select(b.store, &sel, &n, NULL), 0);
-		assert_int_equal(n, 1);
+		assert_int_equal(remove_one(&b, i, NULL), 0);
 		assert_true(filters__n(b.store->filters) <= FILTERS_MAX);
 		assert_int_equal(count(&b, "", "", DELTA), 800 - i - 1);
 	}
@@ -413,6 +445,7 @@ int main(void)
 		cmocka_unit_test(test_a_state_that_was_replaced_stays_so),
 		cmocka_unit_test(test_removal_on_a_disk_without_room_for_blocks),
 		cmocka_unit_test(test_many_removals_are_worked_off),
+		cmocka_unit_test(test_a_removal_has_its_patience),
 		cmocka_unit_test(test_every_call_fails),
 		cmocka_unit_test(test_without_memory),
 		cmocka_unit_test(test_damaged_filters_are_refused),

@@ -105,7 +105,7 @@ static void test_what_can_be_read_is_rescued(void **state)
 	damage(&b, false);
 	const uint64_t n = b.store->blocks.v[0]->entry.n_profiles;
 
-	assert_int_equal(rework__rescue(b.store, NULL), 1);
+	assert_int_equal(rework__rescue(b.store, NULL, NULL), 1);
 	assert_int_equal(b.n_complaints, 1);
 	assert_int_equal(b.store->blocks.n, 1);
 	const struct block *block;
@@ -113,7 +113,7 @@ static void test_what_can_be_read_is_rescued(void **state)
 	assert_int_equal(block__verify(block, &first), 0);
 	const uint64_t n_left = b.store->blocks.v[0]->entry.n_profiles;
 	assert_true(n_left > n / 2 && n_left < n);
-	assert_int_equal(rework__rescue(b.store, NULL), 0);
+	assert_int_equal(rework__rescue(b.store, NULL, NULL), 0);
 	assert_int_equal(sim__n_names(b.sim, QUARANTINE_DIR), 1);
 
 	b.n_complaints = 0;
@@ -135,7 +135,7 @@ static uint64_t calls_of_rescue(size_t n_blocks)
 	damage_blocks(&b, n_blocks, true);
 	const uint64_t before = sim__n_calls(b.sim);
 	for (size_t i = 0; i < n_blocks; i++)
-		assert_int_equal(rework__rescue(b.store, NULL), 1);
+		assert_int_equal(rework__rescue(b.store, NULL, NULL), 1);
 	const uint64_t n = sim__n_calls(b.sim) - before;
 	assert_int_equal(b.store->blocks.n, 0);
 	assert_int_equal(sim__n_names(b.sim, QUARANTINE_DIR), n_blocks);
@@ -159,10 +159,10 @@ static void test_a_block_that_cannot_be_opened_is_set_aside(void **state)
 	(void)state;
 
 	damage(&b, true);
-	assert_int_equal(rework__rescue(b.store, NULL), 1);
+	assert_int_equal(rework__rescue(b.store, NULL, NULL), 1);
 	assert_int_equal(b.n_complaints, 1);
 	assert_int_equal(b.store->blocks.n, 0);
-	assert_int_equal(rework__rescue(b.store, NULL), 0);
+	assert_int_equal(rework__rescue(b.store, NULL, NULL), 0);
 	assert_int_equal(sim__n_names(b.sim, QUARANTINE_DIR), 1);
 	b.n_complaints = 0;
 	restart(&b, true);
@@ -220,11 +220,11 @@ static void test_a_block_of_a_later_version_stays(void **state)
 		assert_non_null(strstr(err.text, "version 2.0"));
 	}
 	atomic_store(&s->told, true);
-	assert_int_equal(rework__rescue(b.store, NULL), 1);
-	assert_int_equal(rework__rescue(b.store, NULL), 0);
+	assert_int_equal(rework__rescue(b.store, NULL, NULL), 1);
+	assert_int_equal(rework__rescue(b.store, NULL, NULL), 0);
 	assert_int_equal(removal__select(b.store, &all, &n, NULL), 0);
 	assert_int_equal(removal__drain(b.store, NULL), -EPROTONOSUPPORT);
-	assert_int_equal(rework__compact(b.store, NULL), 0);
+	assert_int_equal(rework__compact(b.store, NULL, NULL), 0);
 	assert_true(b.store->blocks.n == 1 && b.store->blocks.v[0] == s);
 	assert_int_equal(b.store->lost.n, 0);
 	check_aside(&b, 0);
@@ -251,7 +251,7 @@ static void test_a_rescue_that_fails_keeps_no_other_waiting(void **state)
 		damage_blocks(&b, 2, false);
 		const uint64_t first = b.store->blocks.v[0]->entry.number;
 		sim__fail(b.sim, i, FAULT_EIO, false);
-		assert_int_equal(rework__rescue(b.store, &err), 1);
+		assert_int_equal(rework__rescue(b.store, NULL, &err), 1);
 		failed = sim__failed(b.sim);
 		if (strncmp(sim__failed_path(b.sim), QUARANTINE_DIR, strlen(QUARANTINE_DIR)) == 0 &&
 		    b.store->blocks.v[0]->entry.number == first) {
@@ -259,7 +259,7 @@ static void test_a_rescue_that_fails_keeps_no_other_waiting(void **state)
 			assert_false(b.store->blocks.v[0]->rescued);
 			assert_int_equal(b.n_complaints, 1);
 			check_aside(&b, 1);
-			assert_int_equal(rework__rescue(b.store, &err), 1);
+			assert_int_equal(rework__rescue(b.store, NULL, &err), 1);
 			assert_int_equal(b.n_complaints, 2);
 		}
 		sim__fail(b.sim, 0, FAULT_NONE, false);
@@ -271,7 +271,7 @@ static void test_a_rescue_that_fails_keeps_no_other_waiting(void **state)
 static void rescue(struct bench *b)
 {
 	damage(b, false);
-	assert_int_equal(rework__rescue(b->store, NULL), 1);
+	assert_int_equal(rework__rescue(b->store, NULL, NULL), 1);
 	assert_int_equal(b->n_complaints, 1);
 	b->n_complaints = 0;
 	assert_int_equal(atomic_load(&b->store->n_aside), 1);
@@ -313,7 +313,7 @@ static void test_what_is_set_aside_goes(void **state)
 
 	rescue(&b);
 	losses__remove(&b.store->lost, INT64_MIN, INT64_MAX);
-	assert_int_equal(expire__now(b.store, NULL), 0);
+	assert_int_equal(expire__now(b.store, NULL, NULL), 0);
 	check_aside(&b, 0);
 	bench__fini(&b);
 }
@@ -365,9 +365,9 @@ static void test_the_newest_that_is_set_aside_stays(void **state)
 	numbered__path(path, sizeof(path), QUARANTINE_DIR, b.store->blocks.v[1]->entry.number, ".blk");
 
 	b.store->options.max_bytes = 1;
-	assert_int_equal(rework__rescue(b.store, NULL), 1);
+	assert_int_equal(rework__rescue(b.store, NULL, NULL), 1);
 	check_aside(&b, 1);
-	assert_int_equal(rework__rescue(b.store, NULL), 1);
+	assert_int_equal(rework__rescue(b.store, NULL, NULL), 1);
 	check_aside(&b, 1);
 	assert_non_null(sim__peek(b.sim, path, &n));
 	assert_int_equal(b.n_complaints, 2);
@@ -385,7 +385,7 @@ static void test_what_was_removed_is_not_set_aside(void **state)
 	damage(&b, true);
 	assert_int_equal(removal__select(b.store, &all, &n, NULL), 0);
 	assert_int_equal(filters__n(b.store->filters), 1);
-	assert_int_equal(rework__rescue(b.store, NULL), 1);
+	assert_int_equal(rework__rescue(b.store, NULL, NULL), 1);
 	assert_int_equal(b.store->blocks.n, 0);
 	assert_int_equal(b.store->lost.n, 1);
 	check_aside(&b, 0);
@@ -458,8 +458,8 @@ static void test_a_sound_block_is_left_alone(void **state)
 	const uint64_t number = b.store->blocks.v[0]->entry.number;
 
 	atomic_store(&b.store->blocks.v[0]->told, true);
-	assert_int_equal(rework__rescue(b.store, NULL), 1);
-	assert_int_equal(rework__rescue(b.store, NULL), 0);
+	assert_int_equal(rework__rescue(b.store, NULL, NULL), 1);
+	assert_int_equal(rework__rescue(b.store, NULL, NULL), 0);
 	assert_true(b.store->blocks.v[0]->entry.number == number && b.n_complaints == 0);
 	bench__compare(&b);
 	bench__fini(&b);

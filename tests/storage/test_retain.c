@@ -12,6 +12,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "plugins/storage/local/block_types.h"
 #include "plugins/storage/local/retain.h"
 #include "tests/storage/block_rows.h"
 #include "tests/unit/failmalloc.h"
@@ -264,22 +265,64 @@ static void types_of_a_block(void **state)
 		.span_ms = 500, .n_series = 6, .max_profiles = 2, .max_rows = 20
 	};
 	struct random_block b;
-	type_list list = { 0 };
+	block_type_list list = { 0 };
 
 	random_block__init(&b, &r, &shape);
 	assert_int_equal(block__types(&b.block, &list), 0);
 	for (size_t i = 1; i < list.n; i++)
-		assert_true(list.v[i - 1] < list.v[i]);
+		assert_true(list.v[i - 1].type < list.v[i].type);
 	for (uint64_t i = 0; i < b.block.n_types; i++) {
 		bool found = false;
 
 		for (size_t k = 0; k < list.n; k++)
-			found |= list.v[k] == b.block.types[i].type;
+			found |= list.v[k].type == b.block.types[i].type;
 		assert_true(found);
 	}
 	assert_true(list.n > 2 && list.n <= b.block.n_types);
 	vec__fini(&list);
 	random_block__fini(&b);
+}
+
+/*
+ * By definition: what stays is the newest blocks until they have the bytes; nothing in their time is
+ * over, and all that is wholly before it is.
+ */
+static void bounds(void **state)
+{
+	enum { MOST = 12 };
+	struct random r = { 77 };
+	unsigned n_over = 0, n_clamped = 0;
+	(void)state;
+
+	for (unsigned round = 0; round < 20000; round++) {
+		struct retain_portion v[MOST];
+		const size_t n = random__below(&r, MOST + 1);
+		const uint64_t max = random__below(&r, 60);
+
+		for (size_t i = 0; i < n; i++) {
+			v[i].first_ms = (int64_t)random__below(&r, 100);
+			v[i].last_ms = v[i].first_ms + (int64_t)random__below(&r, 20);
+			v[i].bytes = 1 + random__below(&r, 10);
+		}
+		const int64_t cutoff = retain__bound(v, n, max);
+		int64_t first = INT64_MAX;
+		uint64_t sum = 0;
+		size_t k = 0;
+
+		for (; k < n && sum < max; k++) {
+			sum += v[k].bytes;
+			first = v[k].first_ms < first ? v[k].first_ms : first;
+			assert_true(k == 0 || v[k].last_ms <= v[k - 1].last_ms);
+		}
+		assert_int_equal(cutoff == INT64_MIN, k == n);
+		assert_true(cutoff <= first);
+		for (size_t i = k; i < n; i++)
+			if (v[i].last_ms < first)
+				assert_true(v[i].last_ms < cutoff);
+		n_over += k < n;
+		n_clamped += k < n && v[k].last_ms >= first;
+	}
+	assert_true(n_over > 1000 && n_clamped > 1000);
 }
 
 static void no_memory(void **state)
@@ -306,9 +349,8 @@ static void no_memory(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(what_must_go_goes),
-		cmocka_unit_test(the_filter_drops_what_is_old),
-		cmocka_unit_test(types_of_a_block),
+		cmocka_unit_test(what_must_go_goes), cmocka_unit_test(the_filter_drops_what_is_old),
+		cmocka_unit_test(types_of_a_block),  cmocka_unit_test(bounds),
 		cmocka_unit_test(no_memory),
 	};
 

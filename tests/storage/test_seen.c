@@ -122,6 +122,27 @@ static void test_few_sources_stand_where_they_always_did(void **state)
 	seen__fini(&s);
 }
 
+/* Every second batch went elsewhere, and all that can be sent together comes again, whatever came before: also after a start. */
+static void test_a_group_with_gaps_comes_again(void **state)
+{
+	struct seen s = { 0 }, back = { 0 };
+	struct manifest m = { .generation = 0 };
+	(void)state;
+
+	for (uint64_t i = 0; i < 4 * (uint64_t)DCM_GROUP_MAX; i++)
+		add(&s, id_of(1, 2 * i));
+	restart(&s, &back, &m);
+	for (uint64_t i = 3 * (uint64_t)DCM_GROUP_MAX; i < 4 * (uint64_t)DCM_GROUP_MAX; i++) {
+		const struct dcm_batch_id stored = id_of(1, 2 * i), gap = id_of(1, 2 * i + 1);
+
+		assert_true(seen__has(&s, &stored) && seen__has(&back, &stored));
+		assert_false(seen__has(&s, &gap) || seen__has(&back, &gap));
+	}
+	manifest__fini(&m);
+	seen__fini(&back);
+	seen__fini(&s);
+}
+
 static struct dcm_batch_id once_of(uint64_t source)
 {
 	return (struct dcm_batch_id){ .source = { source, 9 }, .sequence = DCM_BATCH_ONCE };
@@ -194,6 +215,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_senders_in_turn),
+		cmocka_unit_test(test_a_group_with_gaps_comes_again),
 		cmocka_unit_test(test_few_sources_stand_where_they_always_did),
 		cmocka_unit_test(test_many_at_once),
 		cmocka_unit_test(test_batches_that_are_sources_of_their_own),

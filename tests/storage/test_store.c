@@ -550,7 +550,7 @@ static void test_logs_of_nobody_go(void **state)
 		make_file(&b, of_nobody);
 		restart(&b, false);
 		assert_int_equal(sim__n_names(b.sim, ERAS_DIR), n_logs + 1);
-		assert_int_equal(expire__now(b.store, NULL), 0);
+		assert_int_equal(expire__now(b.store, NULL, NULL), 0);
 		n_logs = sim__n_names(b.sim, ERAS_DIR);
 		assert_int_equal(n_logs, b.store->eras.n);
 		bench__compare(&b);
@@ -862,7 +862,7 @@ static void test_a_stop_ends_the_work_on_blocks(void **state)
 	atomic_store(&b.store->stopping, true);
 	assert_int_equal(removal__select(b.store, &all, &n, NULL), 0);
 	assert_true(n > 0);
-	assert_int_equal(removal__step(b.store, NULL), -ECANCELED);
+	assert_int_equal(removal__step(b.store, NULL, NULL), -ECANCELED);
 	assert_int_equal(b.store->blocks.n, 1);
 	restart(&b, false);
 	assert_int_equal(removal__drain(b.store, NULL), 0);

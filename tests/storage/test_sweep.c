@@ -351,13 +351,13 @@ static int run_compact(struct bench *b, struct dcm_error *err)
 	int r = 1;
 
 	while (r > 0)
-		r = rework__compact(b->store, err);
+		r = rework__compact(b->store, NULL, err);
 	return r;
 }
 
 static int run_expire(struct bench *b, struct dcm_error *err)
 {
-	return expire__now(b->store, err);
+	return expire__now(b->store, NULL, err);
 }
 
 static void keep_some_hours(struct store_options *o)
@@ -418,7 +418,7 @@ static int run_rescue(struct bench *b, struct dcm_error *err)
 	int r = 1;
 
 	while (r > 0)
-		r = rework__rescue(b->store, err);
+		r = rework__rescue(b->store, NULL, err);
 	return r;
 }
 

@@ -272,6 +272,7 @@ static void go_away(const char *dir, const char *trouble, bool has_log)
 	assert_true(is_acknowledged_at_once(&b, &n_acknowledged) == has_log);
 	assert_int_equal(rounds(&b, 3 * TURN), 0);
 	assert_int_equal(n_acknowledged, has_log);
+	b.tend.meanwhile = NULL;
 	sim__take_away(b.sim, "");
 	assert_int_equal(rounds(&b, 1), 1);
 	assert_string_equal(tend__trouble(&b.tend), "");
@@ -317,6 +318,91 @@ static void test_a_read_only_disk(void **state)
 	bench__fini(&b);
 }
 
+struct within {
+	struct bench *b;
+	unsigned n_rounds, n_blocks;
+};
+
+/* Time passes with each look at the clock. */
+static int64_t tick(const struct dcm_host *host)
+{
+	struct storage *s = (struct storage *)(uintptr_t)host;
+
+	return atomic_fetch_add(&s->mono_ns, SECOND_NS / 10) + SECOND_NS / 10;
+}
+
+/* A tend.meanwhile: what was written is in blocks, and more comes. */
+static void note_round(void *ctx, bool changed)
+{
+	struct within *w = ctx;
+
+	assert_false(changed);
+	if (w->n_rounds++ == 0)
+		assert_true(write_at(w->b, 1000, RANDOM_BASE_NS));
+	else
+		w->n_blocks += w->b->store->active.n == 0;
+}
+
+/* Heads are sealed while blocks are written anew: else writes would be refused for minutes. */
+static void test_seals_in_the_middle_of_a_block(void **state)
+{
+	struct bench b;
+	struct within w = { .b = &b };
+	(void)state;
+
+	bench__init(&b);
+	for (unsigned i = 0; i < 20; i++) {
+		assert_true(write_at(&b, i, RANDOM_BASE_NS));
+		assert_int_equal(upkeep__seal(b.store, NULL), 0);
+	}
+	b.tend.meanwhile = note_round;
+	b.tend.ctx = &w;
+	b.storage.host.mono_ns = tick;
+	tend__round(&b.tend);
+	assert_true(w.n_rounds > 1);
+	assert_true(w.n_blocks > 0);
+	assert_string_equal(tend__trouble(&b.tend), "");
+	compare(&b);
+	bench__fini(&b);
+}
+
+static void take_log_away(void *ctx, bool changed)
+{
+	struct bench *b = ctx;
+
+	assert_false(changed && b->store->blocks.n == 0);
+	sim__take_away(b->sim, "wal");
+}
+
+/* Where the disk refuses, nobody goes on with a block, which takes of its room. */
+static void test_a_block_is_given_up_when_the_disk_refuses(void **state)
+{
+	struct bench b;
+	(void)state;
+
+	bench__init(&b);
+	for (unsigned i = 0; i < 20; i++) {
+		assert_true(write_at(&b, i, RANDOM_BASE_NS));
+		assert_int_equal(upkeep__seal(b.store, NULL), 0);
+	}
+	const size_t n_blocks = b.store->blocks.n;
+	b.tend.meanwhile = take_log_away;
+	b.tend.ctx = &b;
+	b.storage.host.mono_ns = tick;
+	tend__round(&b.tend);
+	assert_non_null(strstr(tend__trouble(&b.tend), "wal/ has gone"));
+	assert_int_equal(b.store->blocks.n, n_blocks);
+	assert_int_equal(sim__n_names(b.sim, "blocks"), n_blocks);
+	b.tend.meanwhile = NULL;
+	sim__take_away(b.sim, "");
+	for (unsigned i = 0; i < 4; i++)
+		tend__round(&b.tend);
+	assert_string_equal(tend__trouble(&b.tend), "");
+	assert_true(b.store->blocks.n < n_blocks);
+	compare(&b);
+	bench__fini(&b);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -326,6 +412,8 @@ int main(void)
 		cmocka_unit_test(test_the_state_does_not_flicker),
 		cmocka_unit_test(test_a_directory_goes_away),
 		cmocka_unit_test(test_a_read_only_disk),
+		cmocka_unit_test(test_seals_in_the_middle_of_a_block),
+		cmocka_unit_test(test_a_block_is_given_up_when_the_disk_refuses),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -91,6 +91,7 @@ static int enter(struct fake *f)
 {
 	int r;
 
+	f->called_ns = clock__mono(&clock__system);
 	f->n_calls++;
 	f->n_inside++;
 	pthread_cond_broadcast(&f->changed);
@@ -146,7 +147,7 @@ static int take_group(struct fake *f, struct dcm_batch *const *batches, uint32_t
 }
 
 static int output_write_group(void *instance, struct dcm_batch *const *batches, uint32_t n,
-			      int64_t deadline_mono_ns, struct dcm_error *err)
+			      uint32_t *ret_n_done, int64_t deadline_mono_ns, struct dcm_error *err)
 {
 	struct fake *f = instance;
 	int r;
@@ -154,7 +155,11 @@ static int output_write_group(void *instance, struct dcm_batch *const *batches, 
 	(void)deadline_mono_ns;
 	(void)err;
 	pthread_mutex_lock(&f->mutex);
+	if (f->max_done && n > f->max_done)
+		*ret_n_done = n = f->max_done;
 	r = f->max_group && n > f->max_group ? -EAGAIN : take_group(f, batches, n);
+	if (f->wrong_done)
+		*ret_n_done = f->wrong_done == UINT32_MAX ? 0 : f->wrong_done;
 	pthread_mutex_unlock(&f->mutex);
 	return r;
 }

@@ -21,10 +21,13 @@ struct fake {
 	unsigned n_answers;    /* after so many writes `answer` is 0 again; 0: never */
 	uint64_t bad_sequence; /* refused by -EINVAL, and groups with it; 0: none */
 	unsigned max_group;    /* an output has no room for larger ones (-EAGAIN); 0: any */
-	bool keeps_done;       /* a storage: `done` only by fake__settle() */
+	unsigned max_done;     /* an output takes so many of a group, the first ones; 0: all */
+	uint32_t wrong_done; /* what an output says that it has done of a group, UINT32_MAX for 0; 0: the truth */
+	bool keeps_done; /* a storage: `done` only by fake__settle() */
 
 	unsigned n_calls, n_inside;
-	uint64_t sequences[4096]; /* [n_taken] */
+	_Atomic int64_t called_ns; /* the last call, CLOCK_MONOTONIC */
+	uint64_t sequences[4096];  /* [n_taken] */
 	unsigned n_taken;
 	uint64_t n_rows;
 	struct dcm_batch *last; /* a reference */

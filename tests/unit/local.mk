@@ -357,6 +357,14 @@ tests_unit_test_ebpf_maps_SOURCES = tests/unit/test_ebpf_maps.c $(EBPF_TEST)
 tests_unit_test_ebpf_maps_LDFLAGS = $(AM_LDFLAGS) $(LDFLAGS_FAILMALLOC)
 tests_unit_test_ebpf_maps_LDADD = $(EBPF_PURE_LA) $(SYMBOLIZE_LA) $(UNIT_LIBS)
 
+unit_tests += tests/unit/test_ebpf_announced
+tests_unit_test_ebpf_announced_SOURCES = tests/unit/test_ebpf_announced.c
+tests_unit_test_ebpf_announced_LDADD = $(EBPF_PURE_LA) $(BASE_LA) $(UNIT_LIBS)
+
+unit_tests += tests/unit/test_ebpf_family
+tests_unit_test_ebpf_family_SOURCES = tests/unit/test_ebpf_family.c
+tests_unit_test_ebpf_family_LDADD = $(EBPF_PURE_LA) $(BASE_LA) $(UNIT_LIBS)
+
 unit_tests += tests/unit/test_ebpf_aggregate
 tests_unit_test_ebpf_aggregate_SOURCES = tests/unit/test_ebpf_aggregate.c $(EBPF_TEST)
 tests_unit_test_ebpf_aggregate_LDFLAGS = $(AM_LDFLAGS) $(LDFLAGS_FAILMALLOC)
@@ -445,6 +453,11 @@ tests_unit_test_ebpf_tables_CFLAGS = $(AM_CFLAGS) -fexceptions
 tests_unit_test_ebpf_tables_LDFLAGS = $(AM_LDFLAGS) $(LDFLAGS_FAILMALLOC)
 tests_unit_test_ebpf_tables_LDADD = $(EBPF_TABLES_LA) $(SYMBOLIZE_LA) $(UNIT_LIBS)
 
+unit_tests += tests/unit/test_ebpf_mappings
+tests_unit_test_ebpf_mappings_SOURCES = tests/unit/test_ebpf_mappings.c $(EBPF_TEST) $(EBPF_MEMORY)
+tests_unit_test_ebpf_mappings_LDFLAGS = $(AM_LDFLAGS) $(LDFLAGS_FAILMALLOC)
+tests_unit_test_ebpf_mappings_LDADD = $(EBPF_TABLES_LA) $(SYMBOLIZE_LA) $(UNIT_LIBS)
+
 unit_tests += tests/unit/test_ebpf_tables_threads
 tests_unit_test_ebpf_tables_threads_SOURCES = tests/unit/test_ebpf_tables_threads.c $(EBPF_TEST) $(EBPF_MEMORY)
 tests_unit_test_ebpf_tables_threads_LDFLAGS = $(AM_LDFLAGS) $(LDFLAGS_FAILMALLOC)
@@ -487,6 +500,11 @@ unit_tests += tests/unit/test_ebpf_process
 tests_unit_test_ebpf_process_SOURCES = tests/unit/test_ebpf_process.c $(EBPF_TEST)
 tests_unit_test_ebpf_process_LDFLAGS = $(AM_LDFLAGS) $(LDFLAGS_FAILMALLOC)
 tests_unit_test_ebpf_process_LDADD = $(EBPF_PURE_LA) $(SYMBOLIZE_LA) $(UNIT_LIBS)
+
+unit_tests += tests/unit/test_ebpf_process_room
+tests_unit_test_ebpf_process_room_SOURCES = tests/unit/test_ebpf_process_room.c $(EBPF_TEST)
+tests_unit_test_ebpf_process_room_LDFLAGS = $(AM_LDFLAGS) $(LDFLAGS_FAILMALLOC)
+tests_unit_test_ebpf_process_room_LDADD = $(EBPF_PURE_LA) $(SYMBOLIZE_LA) $(UNIT_LIBS)
 
 unit_tests += tests/unit/test_ebpf_program
 tests_unit_test_ebpf_program_SOURCES = tests/unit/test_ebpf_program.c $(EBPF_TEST)
@@ -580,6 +598,13 @@ tests_unit_test_delivery_LDADD = $(DELIVERY_LA) $(UNIT_LIBS)
 unit_tests += tests/unit/test_flights
 tests_unit_test_flights_LDADD = $(DELIVERY_LA) $(UNIT_LIBS)
 
+unit_tests += tests/unit/test_legacy_name
+tests_unit_test_legacy_name_SOURCES = tests/unit/test_legacy_name.c $(FAILMALLOC) \
+	plugins/output/pyroscope/ingest.c plugins/output/pyroscope/ingest.h \
+	plugins/output/pyroscope/push.c plugins/output/pyroscope/push.h
+tests_unit_test_legacy_name_LDFLAGS = $(AM_LDFLAGS) $(LDFLAGS_FAILMALLOC)
+tests_unit_test_legacy_name_LDADD = $(DELIVERY_LA) $(BATCH_LA) $(UNIT_LIBS)
+
 unit_tests += tests/unit/test_sender
 tests_unit_test_sender_SOURCES = tests/unit/test_sender.c $(RANDOM_BATCH)
 tests_unit_test_sender_LDADD = $(DELIVERY_LA) $(PIPELINE_LA) $(UNIT_LIBS)
@@ -645,6 +670,7 @@ GRAPH_SAMPLE = $(PLAN_SAMPLE) \
 	core/main/symbol_metrics.c core/main/symbol_metrics.h
 
 unit_tests += tests/unit/test_plan tests/unit/test_graph tests/unit/test_api
+unit_tests += tests/unit/test_api_labels
 tests_unit_test_plan_SOURCES = tests/unit/test_plan.c $(PLAN_SAMPLE) $(FAILMALLOC)
 tests_unit_test_plan_CPPFLAGS = $(decima_CPPFLAGS)
 tests_unit_test_plan_LDFLAGS = $(AM_LDFLAGS) $(LDFLAGS_FAILMALLOC)
@@ -657,6 +683,9 @@ tests_unit_test_api_SOURCES = tests/unit/test_api.c $(GRAPH_SAMPLE)
 tests_unit_test_api_CPPFLAGS = $(decima_CPPFLAGS)
 tests_unit_test_api_CFLAGS = $(AM_CFLAGS) $(JANSSON_CFLAGS)
 tests_unit_test_api_LDADD = $(API_LA) $(BROKER_LA) $(UNIT_LIBS)
+tests_unit_test_api_labels_SOURCES = tests/unit/test_api_labels.c $(GRAPH_SAMPLE)
+tests_unit_test_api_labels_CPPFLAGS = $(decima_CPPFLAGS)
+tests_unit_test_api_labels_LDADD = $(API_LA) $(BROKER_LA) $(UNIT_LIBS)
 
 unit_tests += tests/unit/test_scrape_delta tests/unit/test_scrape_targets
 tests_unit_test_scrape_delta_SOURCES = tests/unit/test_scrape_delta.c \

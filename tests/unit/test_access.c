@@ -176,6 +176,30 @@ static void test_proxies(void **state)
 			fail_msg("case %zu: %d", i, check(&rules, cases[i].peer, cases[i].ask));
 }
 
+/* What a proxy's certificate may do, nobody may who comes through it. */
+static void test_proxies_with_certificates(void **state)
+{
+	struct access_rules rules = { .tokens = tokens, .n_tokens = 2, .hosts = hosts, .n_hosts = 1 };
+	struct network from;
+	struct access_peer proxy = { .is_tls = true, .role = HTTP_ROLE_ADMIN }, other = proxy;
+	const struct ask alice = { .host = "10.1.0.1", .user = "alice" },
+			 nobody = { .host = "10.1.0.1" },
+			 boss = { .host = "10.1.0.1", .authorization = "Bearer boss" };
+
+	(void)state;
+	assert_true(network__read("10.1.0.0/16", &from));
+	assert_true(address__read("10.1.2.3", &proxy.address));
+	assert_true(address__read("10.2.2.3", &other.address));
+	rules.proxies = (struct access_proxies){
+		.from = &from, .n_from = 1, .user_header = "X-Forwarded-User", .role = HTTP_ROLE_READ
+	};
+	assert_int_equal(check(&rules, &proxy, alice), -HTTP_ROLE_READ);
+	assert_int_equal(check(&rules, &proxy, nobody), -HTTP_ROLE_NONE);
+	assert_int_equal(check(&rules, &proxy, boss), -HTTP_ROLE_ADMIN);
+	assert_int_equal(check(&rules, &other, alice), -HTTP_ROLE_ADMIN);
+	assert_int_equal(check(&rules, &other, nobody), -HTTP_ROLE_ADMIN);
+}
+
 static void test_proxies_of_ipv6(void **state)
 {
 	struct network from;
@@ -462,6 +486,7 @@ int main(void)
 		cmocka_unit_test(test_tokens),
 		cmocka_unit_test(test_hashed_tokens),
 		cmocka_unit_test(test_proxies),
+		cmocka_unit_test(test_proxies_with_certificates),
 		cmocka_unit_test(test_proxies_of_ipv6),
 		cmocka_unit_test(test_labels),
 		cmocka_unit_test(test_claims),

@@ -6,6 +6,7 @@
 #include "tests/unit/unit.h"
 
 #include <errno.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -225,6 +226,106 @@ static void test_no_memory(void **state)
 	}
 }
 
+/* So many pages of memory that is code, and a file above them. */
+static struct maps *state_of(uint32_t n)
+{
+	struct maps_parser p;
+	struct maps *m = NULL;
+	char line[128];
+
+	assert_int_equal(maps__parse_begin(&p), 0);
+	for (uint32_t i = 0; i < n; i++)
+		maps__parse(&p, line,
+			    (size_t)snprintf(line, sizeof(line), "%x-%x r-xp 00000000 00:00 0 \n",
+					     0x100000 + i * 0x2000, 0x101000 + i * 0x2000));
+	maps__parse(
+		&p, line,
+		(size_t)snprintf(line, sizeof(line),
+				 "7f0000000000-7f0000100000 r-xp 00001000 08:01 5 /lib/libx.so\n"));
+	assert_int_equal(maps__parse_end(&p, &m), 0);
+	return m;
+}
+
+/* A JIT of many mappings, with other ones for each sample: windows keep whole states up to a bound, then what frames need. */
+static void test_states_of_mappings_are_bounded(void **state)
+{
+	enum { RANGES = 2000, STATES = 400 };
+	const uint64_t frames[] = { 0x100500, 0x7f0000000801, 0x7f0000000901, 0x50 };
+	struct aggregate *a = aggregate__new(1, (struct aggregate_limits){ .maps_bytes = 4 << 20 });
+	struct process p = { .id = { 7, 1, 1 } };
+	uint32_t image = 0, last = 0, n_whole = 0;
+
+	(void)state;
+	for (uint32_t i = 0; i < STATES; i++) {
+		struct maps *whole = state_of(RANGES + i), *held = whole;
+
+		assert_int_equal(aggregate__hold(a, &p, frames, 4, &held), 0);
+		n_whole += held == whole;
+		assert_int_equal(aggregate__image(a, &p, held, &image), 0);
+		/* What is kept names the frames as the whole does, and nothing where that names nothing. */
+		for (uint32_t k = 0; k < 4; k++) {
+			const struct maps_range *r = maps__find(held, frames[k] - (k > 0)),
+						*want = maps__find(whole, frames[k] - (k > 0));
+
+			assert_int_equal(r != NULL, want != NULL);
+			if (r)
+				assert_true(r->start == want->start && r->end == want->end &&
+					    r->offset == want->offset && str__eq(r->name, want->name));
+		}
+		/* One that is kept is not counted again. */
+		held = whole;
+		assert_int_equal(aggregate__hold(a, &p, frames, 4, &held), 0);
+		assert_int_equal(aggregate__image(a, &p, held, &last), 0);
+		assert_int_equal(last, image);
+		maps__unref(whole);
+	}
+	assert_true(n_whole > 0 && n_whole < STATES / 4);
+	assert_int_equal(a->images.n, 1 + n_whole + 1);
+	assert_true(a->maps_bytes <= 5 << 20);
+	/* Other frames each time: until there is no room for those either. */
+	for (uint32_t i = 0; i < RANGES; i++) {
+		uint64_t other[64];
+		struct maps *whole = state_of(RANGES), *held = whole;
+		int r;
+
+		for (uint32_t k = 0; k < 64; k++)
+			other[k] = 0x100801 + (uint64_t)((i + k * 29) % RANGES) * 0x2000;
+		r = aggregate__hold(a, &p, other, 64, &held);
+		maps__unref(whole);
+		if (r == -ENOSPC)
+			break;
+		assert_int_equal(r, 0);
+		assert_int_equal(aggregate__image(a, &p, held, &image), 0);
+	}
+	assert_true(a->maps_bytes <= 8 << 20 && a->maps_bytes > 7 << 20);
+	maps__unref(p.few);
+	aggregate__free(a);
+}
+
+/* However many processes there are: the state of each that it has in the table counts for nothing. */
+static void test_processes_have_a_state_each(void **state)
+{
+	enum { PROCESSES = 20000 };
+	struct aggregate *a = aggregate__new(1, (struct aggregate_limits){ .maps_bytes = 1 << 20 });
+	struct maps *m = state_of(20);
+	const uint64_t frame = 0x100500;
+	uint32_t image;
+
+	(void)state;
+	for (uint32_t i = 1; i <= PROCESSES; i++) {
+		struct process p = { .id = { i, 1, 1 } };
+		struct maps *held = m;
+
+		assert_int_equal(aggregate__hold(a, &p, &frame, 1, &held), 0);
+		assert_ptr_equal(held, m);
+		assert_int_equal(aggregate__image(a, &p, held, &image), 0);
+		assert_int_equal(image, i);
+	}
+	assert_int_equal(a->maps_bytes, 0);
+	maps__unref(m);
+	aggregate__free(a);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -232,6 +333,8 @@ int main(void)
 		cmocka_unit_test(test_what_tells_stacks_apart),
 		cmocka_unit_test(test_limits),
 		cmocka_unit_test(test_images_and_series),
+		cmocka_unit_test(test_states_of_mappings_are_bounded),
+		cmocka_unit_test(test_processes_have_a_state_each),
 		cmocka_unit_test(test_no_memory),
 	};
 

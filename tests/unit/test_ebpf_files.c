@@ -30,7 +30,8 @@
 
 enum { A, B };
 
-#define SECOND 1000000000ll
+#define SECOND	1000000000ll
+#define NOWHERE "/no/such/turn.so"
 
 struct fixture {
 	struct ebpf_host host;
@@ -147,6 +148,8 @@ static int setup(void **state)
 	f->elf[A] = make_elf(0xa1, NULL);
 	f->elf[B] = make_elf(0xb2, NULL);
 	f->mapped = f->named = -ENOENT;
+	/* The kernel remembers from here on that nothing is there. */
+	assert_int_equal(access(NOWHERE, F_OK), -1);
 	f->proc_dir = open("/proc/self", O_PATH | O_DIRECTORY);
 	f->files = files__new(&f->host.host);
 	/* The vDSO is shown at once. */
@@ -189,7 +192,7 @@ static struct maps_range read_range(int fd)
 				    .ino = st.st_ino,
 				    .major = major(st.st_dev),
 				    .minor = minor(st.st_dev),
-				    .name = STR("/no/such/turn.so") };
+				    .name = str__of(NOWHERE) };
 }
 
 /* As the kernel tells of a mapping made now. */
@@ -324,7 +327,7 @@ static void test_not_answered(void **state)
 	assert_int_equal(a.file->why, DCM_UNNAMED_NOT_ANSWERED);
 	assert_false(a.file->is_code);
 	assert_int_equal(files__silence(f->files)->n, 1);
-	assert_string_equal(files__silence(f->files)->path, "/no/such/turn.so");
+	assert_string_equal(files__silence(f->files)->path, NOWHERE);
 	while (files__may_retry(&a, 2))
 		n++;
 	assert_in_range(n, 1, 100);
@@ -513,6 +516,14 @@ static void test_room_to_be_offered(void **state)
  * Processes that are gone
  */
 
+static void set_mtime(int fd, int64_t ns)
+{
+	const struct timespec times[2] = { { .tv_nsec = UTIME_OMIT },
+					   { .tv_sec = ns / SECOND, .tv_nsec = ns % SECOND } };
+
+	assert_int_equal(futimens(fd, times), 0);
+}
+
 /* By path, when it is proven that nothing else was mapped. */
 static void test_gone_and_proven(void **state)
 {
@@ -536,17 +547,30 @@ static void test_gone_and_proven(void **state)
 	assert_gone(f, -1, &a);
 	f->file_system = BTRFS_SUPER_MAGIC;
 	assert_taken(f, -1, &a);
-	a.minor--;
-	a.is_told = false;
-	assert_gone(f, -1, &a);
 }
 
-static void set_mtime(int fd, int64_t ns)
+/* /proc showed the mapping, and then the process ended: no generation, so nothing may have changed since then. */
+static void test_gone_and_read(void **state)
 {
-	const struct timespec times[2] = { { .tv_nsec = UTIME_OMIT },
-					   { .tv_sec = ns / SECOND, .tv_nsec = ns % SECOND } };
+	struct fixture *f = *state;
+	struct maps_range a = read_range(f->elf[A]);
 
-	assert_int_equal(futimens(fd, times), 0);
+	f->named = f->elf[A];
+	assert_gone(f, -1, &a); /* since when is not known */
+	a.time_ns = f->host.mono_ns;
+	assert_taken(f, -1, &a);
+	a.minor++;
+	f->file_system = BTRFS_SUPER_MAGIC;
+	assert_gone(f, -1, &a);
+	a.minor--;
+	assert_taken(f, -1, &a);
+	f->named = f->elf[B];
+	assert_gone(f, -1, &a);
+	f->named = f->elf[A];
+	/* By another clock, the inode was made a minute after that. */
+	f->real_ns -= 3060 * SECOND;
+	set_mtime(f->elf[A], f->real_ns - SECOND);
+	assert_gone(f, -1, &a);
 }
 
 /* Written since it was mapped; and, where no generation tells inodes apart, changed at all. */
@@ -631,6 +655,45 @@ static void test_process_asks_again(void **state)
 	file__unref(a.file);
 }
 
+/* 16,384 files are known: those that no window needs make room, and else the reason is that there was none. */
+static void test_full(void **state)
+{
+	struct fixture *f = *state;
+	char path[] = "/tmp/decima-test-XXXXXX";
+	int fd = make_elf(1, path);
+	struct maps_range r = read_range(fd);
+	struct file *held;
+	uint32_t known = files__count(f->files);
+
+	/* Each change of its date makes another file of it. */
+	f->mapped = fd;
+	held = files__of(f->files, f->proc_dir, &r, 1);
+	for (int64_t i = 1; files__count(f->files) < 16384; i++) {
+		const struct timespec times[2] = { { .tv_sec = i }, { .tv_sec = i } };
+		uint32_t before = files__count(f->files);
+
+		assert_int_equal(futimens(fd, times), 0);
+		file__unref(files__of(f->files, f->proc_dir, &r, 1));
+		assert_int_equal(files__count(f->files), before + 1);
+	}
+	assert_int_equal(futimens(fd, (const struct timespec[2]){ { .tv_sec = 1 << 30 },
+								  { .tv_sec = 1 << 30 } }),
+			 0);
+	r.file = files__of(f->files, f->proc_dir, &r, 1);
+	assert_false(r.file->is_code);
+	assert_int_equal(r.file->why, DCM_UNNAMED_NOT_HERE);
+	assert_true(files__may_retry(&r, 1));
+	file__unref(r.file);
+	r.file = files__of(f->files, f->proc_dir, &r, 2);
+	assert_true(r.file->is_code);
+	file__unref(r.file);
+	assert_int_equal(files__count(f->files), known + 2);
+	assert_true(held->is_code);
+	file__unref(held);
+	close(fd);
+	unlink(path);
+}
+
 static void test_no_memory(void **state)
 {
 	struct fixture *f = *state;
@@ -665,8 +728,9 @@ int main(void)
 		TEST(test_known_from_reading), TEST(test_written_in_place),
 		TEST(test_no_generations),     TEST(test_shared_devices),
 		TEST(test_room_to_be_offered), TEST(test_gone_and_proven),
-		TEST(test_gone_and_changed),   TEST(test_opened_by_another),
-		TEST(test_tries_are_counted),  TEST(test_process_asks_again),
+		TEST(test_gone_and_changed),   TEST(test_gone_and_read),
+		TEST(test_opened_by_another),  TEST(test_tries_are_counted),
+		TEST(test_process_asks_again), TEST(test_full),
 		TEST(test_no_memory),
 	};
 

@@ -66,7 +66,7 @@ static void test_own_process(void **state)
 	int on_stack;
 
 	(void)state;
-	assert_int_equal(maps__read(&ebpf_host__rights, dir, &m), 0);
+	assert_int_equal(maps__read(&ebpf_host__rights, dir, NULL, &m), 0);
 	dl_iterate_phdr(check_object, m);
 	assert_int_equal(maps__find(m, (uintptr_t)test_own_process)->kind, DCM_MAPPING_FILE);
 	assert_int_equal(maps__find(m, (uintptr_t)page)->kind, DCM_MAPPING_ANON);
@@ -239,13 +239,13 @@ static void test_gone(void **state)
 	int dir = open("/", O_PATH | O_DIRECTORY);
 
 	(void)state;
-	assert_int_equal(maps__read(&ebpf_host__rights, dir, &m), -ESRCH);
+	assert_int_equal(maps__read(&ebpf_host__rights, dir, NULL, &m), -ESRCH);
 	close(dir);
 	/* Kernel threads have none. */
 	dir = open("/proc/2", O_PATH | O_DIRECTORY);
 	if (dir < 0 || geteuid() != 0)
 		skip_because("needs root and /proc/2, kthreadd");
-	assert_int_equal(maps__read(&ebpf_host__rights, dir, &m), -ENODATA);
+	assert_int_equal(maps__read(&ebpf_host__rights, dir, NULL, &m), -ENODATA);
 	close(dir);
 }
 
@@ -275,13 +275,29 @@ static void test_no_memory(void **state)
 	}
 }
 
+/* What the kernel told and what /proc shows are held against each other by name, which in /proc says that the file went. */
+static void test_same_file(void **state)
+{
+	struct maps_range told = { .ino = 7, .generation = 1, .is_told = true, .name = STR("/lib/a.so") };
+	struct maps_range later = told, shown = { .ino = 7, .name = STR("/lib/a.so (deleted)") };
+
+	(void)state;
+	assert_true(maps_range__same_file(&told, &shown));
+	assert_true(maps_range__same_file(&shown, &told));
+	later.generation = 2;
+	assert_false(maps_range__same_file(&told, &later));
+	shown.name = STR("/lib/b.so");
+	assert_false(maps_range__same_file(&told, &shown));
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_own_process), cmocka_unit_test(test_kinds),
 		cmocka_unit_test(test_takes_files), cmocka_unit_test(test_nonsense),
 		cmocka_unit_test(test_pieces),	    cmocka_unit_test(test_bounded),
-		cmocka_unit_test(test_gone),	    cmocka_unit_test(test_no_memory),
+		cmocka_unit_test(test_gone),	    cmocka_unit_test(test_same_file),
+		cmocka_unit_test(test_no_memory),
 	};
 
 	return cmocka_run_group_tests_name("ebpf_maps", tests, NULL, NULL);

@@ -231,11 +231,35 @@ static uint64_t counted_pages(void)
 	struct maps *m = NULL;
 	uint64_t pages;
 
-	assert_int_equal(maps__read(&ebpf_host__rights, dir, &m), 0);
+	assert_int_equal(maps__read(&ebpf_host__rights, dir, NULL, &m), 0);
 	close(dir);
 	pages = m->exec_bytes / (uint64_t)sysconf(_SC_PAGESIZE);
 	maps__unref(m);
 	return pages;
+}
+
+static int opens_maps_slowly(const struct dcm_host *host, const struct dcm_guarded *g)
+{
+	if (g->what == DCM_GUARDED_MAPS)
+		((struct ebpf_host *)(uintptr_t)host)->mono_ns += 50 * MS;
+	return ebpf_host__rights.open_guarded(host, g);
+}
+
+/* What a reading shows was there when it began, or came from a file that was: by that time files are judged. */
+static void test_mappings_are_of_when_reading_began(void **state)
+{
+	struct fixture *f = *state;
+	struct sampler_sample s = sample_of(getpid(), 1);
+	const struct maps *maps;
+
+	f->host.mono_ns = 1000 * MS;
+	f->host.host.open_guarded = opens_maps_slowly;
+	maps = processes__of(f->processes, &s, 1)->maps;
+	assert_non_null(maps);
+	assert_true(f->host.mono_ns > 1000 * MS);
+	assert_true(maps->n > 0);
+	for (uint32_t i = 0; i < maps->n; i++)
+		assert_int_equal(maps->ranges[i].time_ns, 1000 * MS);
 }
 
 static void test_maps_of_samples(void **state)
@@ -726,28 +750,6 @@ static void test_kernel_thread(void **state)
 	assert_string_equal(f->host.events, "");
 }
 
-/* A full table refuses what it does not know, says so, and takes it when others have gone. */
-static void test_full(void **state)
-{
-	struct fixture *f = *state;
-	uint32_t n = 0, nobody = 5000000; /* beyond any pid_max */
-	struct sampler_sample s = { .head = { .flags = SAMPLER_KTHREAD, .exec_id = 1 } }, first = s;
-
-	first.head.pid = first.head.tid = nobody;
-	for (; !processes__full(f->processes); n++) {
-		s.head.pid = s.head.tid = nobody + n;
-		assert_non_null(processes__of(f->processes, &s, 1));
-	}
-	assert_int_equal(n, 32768);
-	s.head.pid = s.head.tid = nobody + n;
-	assert_null(processes__of(f->processes, &s, 2));
-	assert_non_null(processes__of(f->processes, &first, 2));
-	processes__sweep(f->processes, 32);
-	assert_int_equal(processes__stat(f->processes).n, 1);
-	assert_false(processes__full(f->processes));
-	assert_non_null(processes__of(f->processes, &s, 32));
-}
-
 /* ------------------------------------------------------------------------------------------------
  * Files
  */
@@ -766,7 +768,7 @@ static struct maps *own_maps(void)
 	int dir = open("/proc/self", O_PATH | O_DIRECTORY);
 	struct maps *m = NULL;
 
-	assert_int_equal(maps__read(&ebpf_host__rights, dir, &m), 0);
+	assert_int_equal(maps__read(&ebpf_host__rights, dir, NULL, &m), 0);
 	close(dir);
 	return m;
 }
@@ -904,6 +906,7 @@ int main(void)
 		TEST(test_tells_of_memory),
 		TEST(test_reused_pid),
 		TEST(test_exec_and_exit),
+		TEST(test_mappings_are_of_when_reading_began),
 		TEST(test_maps_of_samples),
 		TEST(test_waits_grow),
 		TEST(test_rests_by_what_it_cost),
@@ -919,7 +922,6 @@ int main(void)
 		TEST(test_lost_records),
 		TEST(test_only_some_groups),
 		TEST(test_kernel_thread),
-		TEST(test_full),
 		TEST(test_file_of_own_program),
 		TEST(test_deleted_files),
 		TEST(test_gone),

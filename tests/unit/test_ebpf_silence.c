@@ -8,10 +8,15 @@
 #include "tests/unit/unit.h"
 
 #include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/prctl.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include "core/base/str.h"
@@ -149,7 +154,7 @@ static struct sampler_sample sample_of_us(struct fixture *f)
 	assert_int_equal(procfs__start(s.head.pid, &start_ns), 0);
 	dir = procfs__open(&(struct procfs_id){ s.head.pid, s.head.pid, start_ns });
 	assert_true(dir >= 0);
-	assert_int_equal(maps__read(&ebpf_host__rights, dir, &maps), 0);
+	assert_int_equal(maps__read(&ebpf_host__rights, dir, NULL, &maps), 0);
 	s.exec_pages = maps->exec_bytes / (uint64_t)sysconf(_SC_PAGESIZE);
 	s.head.start_ns = start_ns;
 	s.head.exec_id = 1;
@@ -201,14 +206,85 @@ static void test_asks_again(void **state)
 	identities__free(identities);
 }
 
+static int locked[2]; /* a pipe; reading it waits as long as its other end is open */
+
+/* The mappings of this process are locked, and nobody else's. */
+static int open_unless_locked(const struct dcm_host *host, const struct dcm_guarded *g)
+{
+	struct stat us, it;
+
+	if (g->what != DCM_GUARDED_MAPS || locked[1] < 0 || stat("/proc/self", &us) < 0 ||
+	    fstat(g->dir, &it) < 0 || us.st_ino != it.st_ino)
+		return ebpf_host__rights.open_guarded(host, g);
+	return dup(locked[0]);
+}
+
+static pid_t start_child(void)
+{
+	pid_t pid = fork();
+
+	assert_true(pid >= 0);
+	if (pid == 0) {
+		prctl(PR_SET_PDEATHSIG, SIGKILL);
+		pause();
+		_exit(0);
+	}
+	return pid;
+}
+
+/*
+ * A process holds the lock of its mappings: the reader goes on without them, reads those of others, and
+ * asks again.
+ */
+static void test_locked(void **state)
+{
+	struct fixture *f = *state;
+	struct processes *t = processes__new(&f->host.host, f->files, NULL, NULL);
+	struct sampler_sample ours = sample_of_us(f), other = ours;
+	pid_t child = start_child();
+	struct process *p;
+	uint64_t start_ns;
+	bool certain;
+
+	is_stopped = false;
+	assert_int_equal(pipe2(locked, O_CLOEXEC), 0);
+	f->host.host.open_guarded = open_unless_locked;
+	other.head.pid = other.head.tid = (uint32_t)child;
+	assert_int_equal(procfs__start((uint32_t)child, &start_ns), 0);
+	other.head.start_ns = start_ns;
+	alarm(60);
+	p = processes__of(t, &ours, 1);
+	assert_null(p->maps);
+	assert_int_equal(p->why, DCM_UNNAMED_NOT_ANSWERED);
+	assert_non_null(processes__of(t, &other, 1)->maps);
+	for (int i = 0; i < 3; i++) {
+		f->host.mono_ns += 2 * SECOND;
+		ours.head.time_ns = (uint64_t)f->host.mono_ns;
+		assert_null(processes__maps(t, p, &ours, false, &certain));
+	}
+	assert_int_equal(processes__stat(t).reads, 2 + 3);
+	close(locked[1]);
+	locked[1] = -1;
+	for (int i = 0; i < 20000 && !p->maps; i++) {
+		usleep(1000);
+		f->host.mono_ns += 2 * SECOND;
+		ours.head.time_ns = (uint64_t)f->host.mono_ns;
+		processes__maps(t, p, &ours, false, &certain);
+	}
+	alarm(0);
+	assert_non_null(p->maps);
+	processes__free(t);
+	close(locked[0]);
+	kill(child, SIGKILL);
+	waitpid(child, NULL, 0);
+}
+
 int main(void)
 {
 #define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
 	const struct CMUnitTest tests[] = {
-		TEST(test_told),
-		TEST(test_late),
-		TEST(test_long_path),
-		TEST(test_asks_again),
+		TEST(test_told),       TEST(test_late),	  TEST(test_long_path),
+		TEST(test_asks_again), TEST(test_locked),
 	};
 
 	return cmocka_run_group_tests_name("ebpf_silence", tests, NULL, NULL);

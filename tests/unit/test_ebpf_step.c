@@ -22,7 +22,7 @@
 
 #if defined(__x86_64__)
 
-enum { FRAMES = 64, WORDS = 16, START = 0x10000 };
+enum { FRAMES = 64, WORDS = 24, START = 0x10000 };
 
 struct fixture {
 	struct ebpf_memory memory;
@@ -63,7 +63,7 @@ static struct tables_range own_range(void)
 	const struct maps_range *m;
 	int dir = open("/proc/self", O_PATH | O_DIRECTORY | O_CLOEXEC);
 
-	assert_int_equal(maps__read(&ebpf_host__rights, dir, &maps), 0);
+	assert_int_equal(maps__read(&ebpf_host__rights, dir, NULL, &maps), 0);
 	close(dir);
 	m = maps__find(maps, (uint64_t)(uintptr_t)step_test_rows);
 	assert_non_null(m);
@@ -207,6 +207,76 @@ static void test_callers_without_a_record(void **state)
 	assert_int_equal(w.n, 1);
 }
 
+/*
+ * The record at the frame pointer is the caller's, where the leaf's is not there: what its bytes at the program counter (the
+ * second one) say.
+ */
+static void test_leaf_without_its_record(void **state)
+{
+	enum { HERE = 0x400200, AT_SP = 0x400310, PAST_SP = 0x400320 };
+	static const struct {
+		uint8_t code[SAMPLER_CODE_BYTES];
+		uint64_t caller; /* 0: it has a record, which is the outermost one */
+	} cases[] = {
+		{ { 0x90, 0xc3 }, AT_SP },
+		{ { 0x90, 0xc2, 0x08, 0x00 }, AT_SP },		   /* ret $8 */
+		{ { 0x90, 0xf3, 0xc3 }, AT_SP },		   /* rep ret */
+		{ { 0x90, 0xf2, 0xc3 }, AT_SP },		   /* bnd ret */
+		{ { 0x90, 0x55, 0x48, 0x8b, 0xec }, AT_SP },	   /* push %rbp */
+		{ { 0x90, 0xf3, 0x0f, 0x1e, 0xfa, 0x55 }, AT_SP }, /* endbr64 */
+		{ { 0x55, 0x48, 0x89, 0xe5 }, PAST_SP },	   /* mov %rsp,%rbp */
+		{ { 0x55, 0x48, 0x8b, 0xec }, PAST_SP },	   /* the same */
+		{ { 0x90, 0x90, 0xc3 }, 0 },
+		{ { 0x90, 0xf3, 0x90 }, 0 },	   /* pause */
+		{ { 0x55, 0x48, 0x8b, 0xe5 }, 0 }, /* mov %rbp,%rsp */
+		{ { 0x90, 0x48, 0x8b, 0xec }, 0 },
+	};
+	const struct tables_range jit = { 0x400000, 0x500000, 0, TABLES_MEMORY, NULL };
+	const struct tables_image image = { 4715, 1, 1 };
+	const uint64_t words[] = { START + 16, PAST_SP, 0, 0 };
+	struct fixture *f = *state;
+
+	assert_int_equal(tables__announce(f->tables, &image, 0, &jit, 1), 0);
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		uint64_t frames[FRAMES];
+		struct tables_walk w;
+
+		walk_words(f, &image, (const void *)(uintptr_t)HERE, words, 4);
+		f->sample.words[0] = AT_SP;
+		memcpy(f->sample.raw.code, cases[i].code, sizeof(cases[i].code));
+		assert_int_equal(tables__walk(f->tables, &image, &f->sample.raw, frames, FRAMES, &w), 0);
+		assert_int_equal(w.outcome, SAMPLER_OUTCOME_ROOT);
+		assert_int_equal(w.n, cases[i].caller ? 2 : 1);
+		if (cases[i].caller)
+			assert_int_equal(frames[1], cases[i].caller);
+	}
+	tables__gone(f->tables, &image);
+}
+
+/* Nor does code of a file that nobody can read, of which no more than some frames in a row are believed. */
+static void test_a_file_that_nobody_can_read(void **state)
+{
+	const struct tables_range file = { 0x400000, 0x500000, 0, TABLES_UNKNOWN, NULL };
+	const struct tables_image image = { 4714, 1, 1 };
+	struct fixture *f = *state;
+	uint64_t end[] = { 0x10010, 0, 0x10020, 0x400100, 0, 0 }, many[2 * 12];
+	const void *code = (const void *)(uintptr_t)0x400200;
+	struct tables_walk w;
+
+	assert_int_equal(tables__announce(f->tables, &image, 0, &file, 1), 0);
+	w = walk_words(f, &image, code, end, 6);
+	assert_int_equal(w.outcome, SAMPLER_OUTCOME_BAD_RA);
+	assert_int_equal(w.n, 2);
+	for (uint64_t i = 0; i < 24; i += 2) {
+		many[i] = START + 8 * (i + 2);
+		many[i + 1] = 0x400100 + i;
+	}
+	w = walk_words(f, &image, code, many, 24);
+	assert_int_equal(w.outcome, SAMPLER_OUTCOME_BAD_FP);
+	assert_true(w.n <= 9);
+	tables__gone(f->tables, &image);
+}
+
 /* An executable stack is no code that something returns to: the memory that sp is in, or one by name. */
 static void test_return_into_the_stack(void **state)
 {
@@ -248,6 +318,8 @@ int main(void)
 		cmocka_unit_test(test_zeroes_that_end_no_stack),
 		cmocka_unit_test(test_callers_without_a_record),
 		cmocka_unit_test(test_return_into_the_stack),
+		cmocka_unit_test(test_a_file_that_nobody_can_read),
+		cmocka_unit_test(test_leaf_without_its_record),
 	};
 
 	return cmocka_run_group_tests_name("ebpf_step", tests, setup, teardown);

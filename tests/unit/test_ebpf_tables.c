@@ -76,7 +76,7 @@ static void announce_self(struct fixture *f)
 	int dir = open("/proc/self", O_PATH | O_DIRECTORY), r;
 
 	maps__unref(f->maps);
-	assert_int_equal(maps__read(&ebpf_host__rights, dir, &f->maps), 0);
+	assert_int_equal(maps__read(&ebpf_host__rights, dir, NULL, &f->maps), 0);
 	close(dir);
 	assert_in_range(f->maps->n, 3, 256);
 	for (uint32_t i = 0; i < f->maps->n; i++) {
@@ -725,33 +725,6 @@ static void test_a_bucket_holds_the_last_used(void **state)
 	}
 }
 
-static void test_too_many_mappings_are_cut(void **state)
-{
-	enum { N = TABLES_MAPPINGS + 10 };
-	struct tables_range *ranges = calloc(N, sizeof(*ranges));
-	struct tables_image image = { 77, 1, 1 };
-	struct fixture *f = *state;
-
-	for (uint64_t i = 0; i < N; i++)
-		ranges[i] = (struct tables_range){ (i + 1) << 20, ((i + 1) << 20) + 4096, 0,
-						   TABLES_MEMORY, NULL };
-	assert_int_equal(tables__announce(f->tables, &image, 0, ranges, N), -E2BIG);
-	assert_int_equal(slot_of(f, &image) >> 32, TABLES_MAPPINGS);
-	assert_true(tables__bind(f->tables, &image, ranges[TABLES_MAPPINGS - 1].start,
-				 TABLES_MEMORY, NULL));
-	assert_false(tables__bind(f->tables, &image, ranges[TABLES_MAPPINGS].start, TABLES_MEMORY, NULL));
-	assert_false(tables__bind(f->tables, &image, 1, TABLES_MEMORY, NULL));
-	/* A file that nobody handed over. */
-	assert_false(tables__bind(f->tables, &image, ranges[0].start, TABLES_FILE, "no such file"));
-	/* The vsyscall page is not among what programs compare. */
-	ranges[1] = (struct tables_range){ 0xffffffffff600000, 0xffffffffff601000, 0, TABLES_MEMORY,
-					   NULL };
-	assert_int_equal(tables__announce(f->tables, &image, 0, ranges, 2), 0);
-	assert_int_equal(slot_of(f, &image) >> 32, 1);
-	tables__gone(f->tables, &image);
-	free(ranges);
-}
-
 static void test_memory_runs_out(void **state)
 {
 	const struct tables_range range = { 0x1000, 0x2000, 0, TABLES_FILE, "a" };
@@ -851,6 +824,63 @@ static void test_unused_files_make_room(void **state)
 	free(f);
 }
 
+/* Two words of a stack on which the only frame pointer is 0, which ends one where all code keeps them. */
+static uint32_t outcome_of_zeroes(struct fixture *f, const struct tables_image *image, uint64_t pc)
+{
+	struct {
+		struct sampler_raw raw;
+		uint64_t words[2];
+	} s = { .raw = { .pc = pc, .start = 0x10000, .n_bytes = 16, .has_code = 1 } };
+	uint64_t frames[4];
+	struct tables_walk w;
+
+	memset(s.raw.code, 0x90, sizeof(s.raw.code));
+	s.raw.regs[UNWIND_X86_SP] = s.raw.regs[UNWIND_X86_FP] = s.raw.start;
+	assert_int_equal(tables__walk(f->tables, image, &s.raw, frames, 4, &w), 0);
+	return w.outcome;
+}
+
+/* Of code whose description cannot be read nothing is certain; and what the system failed to read is read again. */
+static void test_what_cannot_be_read(void **state)
+{
+	struct fixture *f = calloc(1, sizeof(*f));
+	struct tables_memory memory = ebpf_memory__of(&f->memory);
+	const struct tables_image image = { 4712, 1, 1 };
+	const struct tables_range ranges[] = {
+		{ 0x10000000, 0x20000000, 0, TABLES_FILE, "no ELF file" },
+		{ 0x20000000, 0x30000000, 0, TABLES_FILE, "not read" },
+	};
+	int text = memfd_create("text", MFD_CLOEXEC), shut;
+	char path[64];
+
+	(void)state;
+	assert_int_equal(fd__write_all(text, path, sizeof(path)), 0);
+	snprintf(path, sizeof(path), "/proc/self/fd/%d", text);
+	shut = open(path, O_WRONLY | O_CLOEXEC);
+	assert_true(shut >= 0);
+	f->tables = tables__new(&memory, 1 << 20);
+	assert_int_equal(tables__start(f->tables), 0);
+	assert_int_equal(tables__file(f->tables, "no ELF file", text), 0);
+	assert_int_equal(tables__file(f->tables, "not read", shut), 0);
+	assert_int_equal(tables__announce(f->tables, &image, 0, ranges, 2), 0);
+	wait_for_tables(f);
+	assert_int_equal(tables__stat(f->tables).build_failures, 2);
+	for (int i = 0; i < 2; i++)
+		assert_int_equal(outcome_of_zeroes(f, &image, ranges[i].start + 64),
+				 SAMPLER_OUTCOME_BAD_RA);
+	f->memory.epoch += 6;
+	f->tables->epoch_ns = 0;
+	tables__tick(f->tables);
+	assert_int_equal(outcome_of_zeroes(f, &image, ranges[0].start + 64), SAMPLER_OUTCOME_BAD_RA);
+	assert_int_equal(outcome_of_zeroes(f, &image, ranges[1].start + 64), SAMPLER_OUTCOME_PENDING);
+	wait_for_builds(f, 3);
+	assert_int_equal(outcome_of_zeroes(f, &image, ranges[1].start + 64), SAMPLER_OUTCOME_BAD_RA);
+	tables__free(f->tables);
+	close(text);
+	close(shut);
+	free(f);
+}
+
 /* Compiles a file under n names, with the folder; what became of that is in the statistics. */
 static struct tables_stat with_cache(struct fixture *f, const char *folder, int fd, unsigned n)
 {
@@ -935,9 +965,9 @@ int main(void)
 #endif
 		cmocka_unit_test(test_hostile_stacks),
 		cmocka_unit_test(test_a_bucket_holds_the_last_used),
-		cmocka_unit_test(test_too_many_mappings_are_cut),
 		cmocka_unit_test(test_memory_runs_out),
 		cmocka_unit_test(test_unused_files_make_room),
+		cmocka_unit_test(test_what_cannot_be_read),
 		cmocka_unit_test(test_tables_are_kept),
 	};
 

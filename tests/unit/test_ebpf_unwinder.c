@@ -310,6 +310,28 @@ static void test_waits_for_an_answer(void **state)
 	check_sums(f);
 }
 
+static int denies_files(const struct dcm_host *host, const struct dcm_guarded *g)
+{
+	return g->what == DCM_GUARDED_MAPS ? ebpf_host__rights.open_guarded(host, g) : -EACCES;
+}
+
+/* Whether the code of a file that may not be read keeps frame pointers nobody knows: zeroes are no end of a stack. */
+static void test_files_that_may_not_be_read(void **state)
+{
+	const uint64_t zeroes[] = { 0, 0, 0 };
+	struct fixture *f = *state;
+	struct deferred d = deferred(f, unwinder_outer_return, zeroes, 3);
+
+	f->host.host.open_guarded = denies_files;
+	d.raw.regs[UNWIND_X86_FP] = STACK;
+	d.raw.has_code = 1;
+	memset(d.raw.code, 0x90, sizeof(d.raw.code));
+	take(f, &d);
+	assert_int_equal(f->n_results, 1);
+	check_result(&f->results[0], SAMPLER_OUTCOME_BAD_RA, 1);
+	check_sums(f);
+}
+
 /* More than can wait: the oldest go first; at the end all do, in order. */
 static void test_room_for_512(void **state)
 {
@@ -347,7 +369,7 @@ static void test_process_that_is_gone(void **state)
 	check_sums(f);
 }
 
-/* It ended before its files were opened: where they are met, the walk ends, by no guess. */
+/* It ended before its files were opened, nor are they to be had by path: where they are met, the walk ends, by no guess. */
 static void test_file_that_went_with_its_process(void **state)
 {
 	struct fixture *f = *state;
@@ -373,6 +395,7 @@ static void test_file_that_went_with_its_process(void **state)
 	assert_non_null(processes__of(f->processes, &d.raw.sample, WINDOW)->maps);
 	kill(child, SIGKILL);
 	assert_int_equal(waitpid(child, NULL, 0), child);
+	f->host.host.open_guarded = denies_files;
 	for (uint32_t i = 0; i < 2; i++) {
 		take(f, &d);
 		assert_int_equal(f->n_results, i + 1);
@@ -553,23 +576,45 @@ static void test_images_are_forgotten(void **state)
 	munmap(code, CODE);
 }
 
-/* Whatever cannot be kept for later is handed on at once. */
-/* Announces a process with the mappings of a text: what programs compare its executable pages with. */
-static uint64_t announced_pages(struct fixture *f, const char *text)
+static struct maps *maps_of(const char *text)
 {
-	struct process p = { .id.pid = 4711, .start_ns = 1, .exec_id = 1 };
-	const struct tables_bucket *b = &f->memory.buckets[tables_bucket_of(p.id.pid)];
 	struct maps_parser parser;
+	struct maps *maps;
 
 	assert_int_equal(maps__parse_begin(&parser), 0);
 	maps__parse(&parser, text, strlen(text));
-	assert_int_equal(maps__parse_end(&parser, &p.maps), 0);
+	assert_int_equal(maps__parse_end(&parser, &maps), 0);
+	return maps;
+}
+
+/* Announces a process with the mappings of a text: what programs compare its executable pages with. */
+static uint64_t announced_pages(struct fixture *f, const char *text)
+{
+	struct process p = { .id.pid = 4711, .start_ns = 1, .exec_id = 1, .maps = maps_of(text) };
+	const struct tables_bucket *b = &f->memory.buckets[tables_bucket_of(p.id.pid)];
+
 	unwinder__see(f->unwinder, &p);
 	maps__unref(p.maps);
 	for (int i = 0; i < TABLES_WAYS; i++)
 		if (b->slot[i].pid == p.id.pid)
 			return b->slot[i].exec_pages;
 	return 0;
+}
+
+/* Of a process that had ended before its first sample came nobody tells any more. */
+static void test_image_of_one_that_is_missing(void **state)
+{
+	struct fixture *f = *state;
+	struct process p = { .id.pid = 4711, .start_ns = 1, .exec_id = 1, .missing_ns = 1 };
+
+	p.maps = maps_of("400000-402000 r-xp 00000000 08:01 10 /bin/program\n");
+	unwinder__sweep(f->unwinder, WINDOW);
+	unwinder__see(f->unwinder, &p);
+	unwinder__sweep(f->unwinder, WINDOW + 3);
+	assert_int_equal(tables__stat(f->tables).n_images, 1);
+	unwinder__sweep(f->unwinder, WINDOW + 4);
+	assert_int_equal(tables__stat(f->tables).n_images, 0);
+	maps__unref(p.maps);
 }
 
 /* Files that change places in as many pages: from then on the count is known to tell nothing. */
@@ -596,6 +641,46 @@ static void test_files_that_take_turns(void **state)
 	assert_int_equal(announced_pages(f, MAPS_PROGRAM), 2 | TABLES_TURNS);
 }
 
+/* What is to be believed of a walk that ended so after n frames in /lib, and one in the program. */
+static void check_verdict(struct fixture *f, const char *text, enum sampler_outcome outcome,
+			  uint16_t n, enum sampler_outcome expected, uint16_t n_expected)
+{
+	static const uint64_t frames[] = { 0x500010, 0x400010 };
+	const struct process p = { .id.pid = 4711, .start_ns = 1, .exec_id = 1 };
+	struct sampler_sample sample = { .n_user = n, .outcome = (uint8_t)outcome };
+	struct maps *maps = maps_of(text);
+	struct unwinder_verdict v;
+
+	sample.head.time_ns = (uint64_t)clock__mono(&clock__system);
+	v = unwinder__judge(f->unwinder, &p, &sample, maps, frames);
+	assert_int_equal(v.outcome, expected);
+	assert_int_equal(v.n_user, n_expected);
+	maps__unref(maps);
+}
+
+/*
+ * Callers that were found by a library's rules that was there no longer are cut, however the walk ended. Only of a last
+ * frame whose tables were awaited no caller was looked for.
+ */
+static void test_walked_by_other_rules(void **state)
+{
+#define MAPS_B "500000-501000 r-xp 00000000 08:01 12 /lib/b.so\n"
+	struct fixture *f = *state;
+
+	announced_pages(f, MAPS_PROGRAM MAPS_A);
+#define CHECK(maps, outcome, n, expected, n_expected)                                              \
+	check_verdict(f, MAPS_PROGRAM maps, SAMPLER_OUTCOME_##outcome, n,                          \
+		      SAMPLER_OUTCOME_##expected, n_expected)
+	CHECK(MAPS_A, ROOT, 2, ROOT, 2);
+	CHECK(MAPS_A, DEFERRED_LIMIT, 2, DEFERRED_LIMIT, 2);
+	CHECK(MAPS_B, ROOT, 2, CHANGED, 1);
+	CHECK(MAPS_B, DEFERRED_LIMIT, 2, CHANGED, 1);
+	CHECK(MAPS_B, ROOT, 1, CHANGED, 1);
+	CHECK(MAPS_B, DEFERRED_LIMIT, 1, DEFERRED_LIMIT, 1);
+#undef CHECK
+}
+
+/* Whatever cannot be kept for later is handed on at once. */
 static void test_memory_runs_out(void **state)
 {
 	char *code = map_code();
@@ -629,6 +714,7 @@ int main(void)
 		cmocka_unit_test_setup_teardown(test_waits_for_tables, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_waits_for_five_seconds, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_waits_for_an_answer, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_files_that_may_not_be_read, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_room_for_512, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_process_that_is_gone, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_file_that_went_with_its_process, setup, teardown),
@@ -637,7 +723,9 @@ int main(void)
 		cmocka_unit_test_setup_teardown(test_mappings_of_its_time, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_copy_that_ends, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_images_are_forgotten, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_image_of_one_that_is_missing, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_files_that_take_turns, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_walked_by_other_rules, setup, teardown),
 		cmocka_unit_test(test_memory_runs_out),
 	};
 

@@ -35,7 +35,8 @@ static struct {
 	unsigned n_asked, n_most; /* at once */
 	unsigned seed, away;	  /* away: of a hundred answers so many are 503 */
 	unsigned parts[N];	  /* that a profile has */
-	bool refused[N], not_encoded[N];
+	bool refused[N], not_encoded[N], away_once[N];
+	unsigned n_requests;
 	unsigned n_taken[N][PARTS_MAX];
 	uint64_t n_dropped, n_sent;
 } there;
@@ -50,6 +51,10 @@ static void say(const struct asked *q, int status)
 /* With the lock. */
 static int verdict_on(const struct asked *q)
 {
+	if (there.away_once[q->profile]) {
+		there.away_once[q->profile] = false;
+		return 503;
+	}
 	if ((unsigned)rand_r(&there.seed) % 100 < there.away)
 		return 503;
 	if (there.refused[q->profile] && q->part + 1 == there.parts[q->profile])
@@ -97,15 +102,20 @@ static int http_start(struct dcm_http_client *client, const struct dcm_http_call
 	pthread_mutex_lock(&there.lock);
 	assert_true(there.n_asked < FLIGHTS_MAX);
 	there.asked[there.n_asked++] = (struct asked){ *c, body[0], body[1] };
+	there.n_requests++;
 	there.n_most = there.n_asked > there.n_most ? there.n_asked : there.n_most;
 	pthread_mutex_unlock(&there.lock);
 	return 0;
 }
 
+/* How far the host's clock is ahead: nobody waits here. */
+static _Atomic int64_t ahead_ns;
+static _Atomic bool is_still; /* it stands, but for that */
+
 static int64_t mono_ns(const struct dcm_host *h)
 {
 	(void)h;
-	return clock__mono(&clock__system);
+	return (is_still ? SECOND : clock__mono(&clock__system)) + ahead_ns;
 }
 
 static void drop(const struct dcm_host *h, const char *reason, uint64_t n)
@@ -152,40 +162,43 @@ static const struct dcm_host host = { .size = sizeof(host),
 
 /* ---- an output ---- */
 
-static unsigned part_of[N];
+/* Of all that there are in a case; a batch has some of them. */
+static struct dcm_profile profiles[N];
+
+static unsigned profile_of(const struct dcm_batch *b, uint32_t profile)
+{
+	return (unsigned)(b->profiles - profiles) + profile;
+}
 
 static int make(void *ctx, struct flight *f, const struct dcm_batch *batch, struct dcm_error *err)
 {
+	const unsigned profile = profile_of(batch, f->profile);
+
 	(void)ctx;
-	(void)batch;
-	if (there.not_encoded[f->profile])
+	if (there.not_encoded[profile])
 		return error__set(err, -EILSEQ, "it cannot be said");
-	/* From its first part on, unless it is known to have come further. */
-	if (!f->is_again)
-		part_of[f->profile] = 0;
-	buf__byte(&f->message, (uint8_t)f->profile);
-	buf__byte(&f->message, (uint8_t)part_of[f->profile]);
+	buf__byte(&f->message, (uint8_t)profile);
+	buf__byte(&f->message, (uint8_t)f->note.v[0]);
+	f->next.v[0] = f->note.v[0] + 1;
 	f->request.url = "http://there";
 	f->request.data = f->message.data;
 	f->request.n = f->message.n;
 	return 0;
 }
 
-static bool took(void *ctx, struct flight *f, const struct dcm_batch *batch)
+static bool has_more(void *ctx, const struct flight *f, const struct dcm_batch *batch)
 {
 	(void)ctx;
-	(void)batch;
-	return ++part_of[f->profile] < there.parts[f->profile];
+	return f->note.v[0] < there.parts[profile_of(batch, f->profile)];
 }
 
-static const struct flights_ops ops = { make, took };
+static const struct flights_ops ops = { make, has_more };
 
 /* ---- cases ---- */
 
 static void begin(struct sender *s, struct flights *fs, unsigned seed)
 {
 	memset(&there, 0, sizeof(there));
-	memset(part_of, 0, sizeof(part_of));
 	pthread_mutex_init(&there.lock, NULL);
 	there.seed = seed;
 	for (int i = 0; i < N; i++)
@@ -207,7 +220,7 @@ static void end(struct sender *s, struct flights *fs)
 }
 
 /* As the writer does it, with the second refusal of one profile. Returns how often it took. */
-static unsigned deliver(struct sender *s, struct flights *fs, struct dcm_batch *b)
+static unsigned deliver(struct flights *fs, struct dcm_batch *b)
 {
 	unsigned n = 0;
 
@@ -219,9 +232,10 @@ static unsigned deliver(struct sender *s, struct flights *fs, struct dcm_batch *
 		r = flights__write(fs, b, &ops, NULL, mono_ns(NULL) + 20 * SECOND, &err);
 		assert_true(r == 0 || r == -EAGAIN || r == -EBADMSG);
 		assert_true(r == 0 || err.text[0]);
+		ahead_ns += r == -EAGAIN ? SECOND / 10 : 0;
 		if (r == -EBADMSG) {
-			assert_int_equal(sender__pass_over(s, b, &profile), 0);
-			assert_true(there.refused[profile]);
+			assert_int_equal(flights__pass_over(fs, b, &profile), 0);
+			assert_true(there.refused[profile_of(b, profile)]);
 		}
 	}
 	return n;
@@ -240,16 +254,19 @@ static void assert_taken(void)
 		}
 }
 
-static struct dcm_profile profiles[N];
-
-static struct dcm_batch batch_of(uint64_t sequence)
+static struct dcm_batch batch_with(uint64_t sequence, unsigned first, unsigned n)
 {
 	for (int i = 0; i < N; i++)
 		profiles[i].n_rows = 1;
 	return (struct dcm_batch){ .size = sizeof(struct dcm_batch),
 				   .id = { { 1, 2 }, sequence },
-				   .profiles = profiles,
-				   .n_profiles = N };
+				   .profiles = profiles + first,
+				   .n_profiles = n };
+}
+
+static struct dcm_batch batch_of(uint64_t sequence)
+{
+	return batch_with(sequence, 0, N);
 }
 
 static void test_several_at_once(void **state)
@@ -263,13 +280,12 @@ static void test_several_at_once(void **state)
 	pthread_mutex_lock(&there.lock);
 	there.holds = true;
 	pthread_mutex_unlock(&there.lock);
-	assert_int_equal(deliver(&s, &fs, &b), 1);
+	assert_int_equal(deliver(&fs, &b), 1);
 	assert_taken();
 	assert_int_equal(there.n_most, FLIGHTS_MAX);
 	assert_int_equal(there.n_sent, N);
 	/* Of another batch all go again. */
-	memset(part_of, 0, sizeof(part_of));
-	assert_int_equal(deliver(&s, &fs, &next), 1);
+	assert_int_equal(deliver(&fs, &next), 1);
 	for (int i = 0; i < N; i++)
 		assert_int_equal(there.n_taken[i][0], 2);
 	end(&s, &fs);
@@ -294,7 +310,7 @@ static void test_random_answers(void **state)
 			n_not_encoded += there.not_encoded[i];
 			n_refused += there.refused[i];
 		}
-		deliver(&s, &fs, &b);
+		deliver(&fs, &b);
 		assert_taken();
 		assert_int_equal(there.n_dropped, n_not_encoded);
 		assert_int_equal(there.n_sent, N - n_not_encoded - n_refused);
@@ -302,11 +318,190 @@ static void test_random_answers(void **state)
 	}
 }
 
+/* As the writer does it: what is refused goes batch by batch. */
+static void deliver_all(struct flights *fs, struct dcm_batch *const *batches, unsigned n)
+{
+	unsigned n_tries = 0, size = n;
+
+	for (unsigned at = 0; at < n;) {
+		struct dcm_error err = DCM_ERROR_INIT;
+		uint32_t n_done = 0;
+		int r;
+
+		assert_true(++n_tries < 100000);
+		size = n - at < size ? n - at : size;
+		r = flights__write_group(fs, batches + at, size, &ops, NULL, &n_done,
+					 mono_ns(NULL) + 20 * SECOND, &err);
+		assert_true(r == 0 || err.text[0]);
+		assert_true(r != 0 || (n_done > 0 && n_done <= size));
+		if (r == 0)
+			at += n_done;
+		else if (r == -EAGAIN) {
+			size = size > 1 ? size / 2 : 1;
+			ahead_ns += SECOND / 10;
+		} else
+			for (unsigned end = at + size; at < end; at++)
+				deliver(fs, batches[at]);
+		size += r == 0 && n_tries % 3 == 0;
+	}
+}
+
+/* Batches of none, one or some profiles, as what is scraped is. */
+static void test_several_batches(void **state)
+{
+	(void)state;
+	for (unsigned seed = 0; seed < 300; seed++) {
+		struct dcm_batch batches[N], *all[N];
+		uint64_t n_not_encoded = 0, n_refused = 0;
+		unsigned random = seed, n = 0;
+		struct flights fs;
+		struct sender s;
+
+		begin(&s, &fs, seed);
+		there.away = seed % 3 * 30;
+		for (unsigned at = 0; at < N; n++) {
+			const unsigned left = N - at,
+				       want = seed % 2 ? 1 : (unsigned)rand_r(&random) % 12,
+				       some = n + 1 == N || want > left ? left : want;
+
+			batches[n] = batch_with(n, at, some);
+			all[n] = &batches[n];
+			at += some;
+		}
+		for (int i = 0; i < N; i++) {
+			there.parts[i] = 1 + (unsigned)rand_r(&random) % PARTS_MAX;
+			there.not_encoded[i] = rand_r(&random) % 9 == 0;
+			there.refused[i] = seed % 5 && !there.not_encoded[i] && rand_r(&random) % 7 == 0;
+			n_not_encoded += there.not_encoded[i];
+			n_refused += there.refused[i];
+		}
+		deliver_all(&fs, all, n);
+		assert_taken();
+		assert_int_equal(there.n_dropped, n_not_encoded);
+		assert_int_equal(there.n_sent, N - n_not_encoded - n_refused);
+		end(&s, &fs);
+	}
+}
+
+/* Of one profile each, they are not one after the other. */
+static void test_batches_at_once(void **state)
+{
+	struct dcm_batch batches[N], *all[N];
+	struct flights fs;
+	struct sender s;
+	uint32_t n_done = 0;
+
+	(void)state;
+	begin(&s, &fs, 1);
+	for (unsigned i = 0; i < N; i++) {
+		batches[i] = batch_with(i, i, 1);
+		all[i] = &batches[i];
+	}
+	pthread_mutex_lock(&there.lock);
+	there.holds = true;
+	pthread_mutex_unlock(&there.lock);
+	assert_int_equal(flights__write_group(&fs, all, N, &ops, NULL, &n_done,
+					      mono_ns(NULL) + 20 * SECOND, NULL),
+			 0);
+	assert_int_equal(n_done, N);
+	assert_taken();
+	assert_int_equal(there.n_most, FLIGHTS_MAX);
+	end(&s, &fs);
+}
+
+/* What a host does while it makes a request: time passes. */
+static int make_slowly(void *ctx, struct flight *f, const struct dcm_batch *batch, struct dcm_error *err)
+{
+	ahead_ns += SECOND / 20;
+	return make(ctx, f, batch, err);
+}
+
+/* What was taken is said soon: batches begin for a quarter of a second, and those that have begun come to their end. */
+static void test_a_group_ends_soon(void **state)
+{
+	static const struct flights_ops slowly = { make_slowly, NULL };
+	struct dcm_batch batches[N / 4], *all[N / 4];
+	struct dcm_error err = DCM_ERROR_INIT;
+	struct flights fs;
+	struct sender s;
+	uint32_t n_done = 0;
+
+	(void)state;
+	begin(&s, &fs, 1);
+	for (unsigned i = 0; i < N / 4; i++) {
+		batches[i] = batch_with(i, 4 * i, 4);
+		all[i] = &batches[i];
+	}
+	assert_int_equal(flights__write_group(&fs, all, N / 4, &slowly, NULL, &n_done,
+					      mono_ns(NULL) + 20 * SECOND, &err),
+			 0);
+	assert_in_range(n_done, 1, 2);
+	for (unsigned i = 0; i < N; i++)
+		assert_int_equal(there.n_taken[i][0], i < 4 * n_done);
+	end(&s, &fs);
+}
+
+/* One that is refused behind others is not asked about again before it comes alone; one that may go well later has a pause. */
+static void test_the_next_one_waits(void **state)
+{
+	struct dcm_batch batches[] = { batch_with(1, 0, 1), batch_with(2, 1, 1), batch_with(3, 2, 1) };
+	struct dcm_batch *const all[] = { &batches[0], &batches[1], &batches[2] };
+	struct dcm_error err = DCM_ERROR_INIT;
+	struct flights fs;
+	struct sender s;
+	uint32_t n_done = 0, profile = 0;
+
+	(void)state;
+	is_still = true;
+	begin(&s, &fs, 1);
+	there.refused[1] = true;
+	assert_int_equal(flights__write_group(&fs, all, 3, &ops, NULL, &n_done,
+					      mono_ns(NULL) + 20 * SECOND, &err),
+			 0);
+	assert_int_equal(n_done, 1);
+	assert_int_equal(flights__write_group(&fs, all + 1, 2, &ops, NULL, &n_done,
+					      mono_ns(NULL) + 20 * SECOND, &err),
+			 -EBADMSG);
+	assert_int_equal(there.n_requests, 3);
+	assert_int_equal(flights__write(&fs, all[1], &ops, NULL, mono_ns(NULL) + 20 * SECOND, &err),
+			 -EBADMSG);
+	assert_int_equal(there.n_requests, 4);
+	assert_int_equal(flights__pass_over(&fs, all[1], &profile), 0);
+	assert_int_equal(flights__write(&fs, all[1], &ops, NULL, mono_ns(NULL) + 20 * SECOND, &err), 0);
+	assert_int_equal(flights__write(&fs, all[2], &ops, NULL, mono_ns(NULL) + 20 * SECOND, &err), 0);
+	assert_int_equal(there.n_requests, 4);
+	for (unsigned i = 0; i < 3; i++)
+		assert_int_equal(there.n_taken[i][0], i != 1);
+	end(&s, &fs);
+
+	begin(&s, &fs, 1);
+	there.away_once[1] = true;
+	assert_int_equal(flights__write_group(&fs, all, 3, &ops, NULL, &n_done,
+					      mono_ns(NULL) + 20 * SECOND, &err),
+			 0);
+	assert_int_equal(n_done, 1);
+	assert_int_equal(flights__write_group(&fs, all + 1, 2, &ops, NULL, &n_done,
+					      mono_ns(NULL) + 20 * SECOND, &err),
+			 -EAGAIN);
+	assert_int_equal(there.n_requests, 3);
+	/* The writer has waited. */
+	assert_int_equal(flights__write_group(&fs, all + 1, 2, &ops, NULL, &n_done,
+					      mono_ns(NULL) + 20 * SECOND, &err),
+			 0);
+	assert_int_equal(n_done, 2);
+	assert_int_equal(there.n_requests, 4);
+	for (unsigned i = 0; i < 3; i++)
+		assert_int_equal(there.n_taken[i][0], 1);
+	end(&s, &fs);
+	is_still = false;
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_several_at_once),
-		cmocka_unit_test(test_random_answers),
+		cmocka_unit_test(test_several_at_once),	  cmocka_unit_test(test_random_answers),
+		cmocka_unit_test(test_batches_at_once),	  cmocka_unit_test(test_several_batches),
+		cmocka_unit_test(test_a_group_ends_soon), cmocka_unit_test(test_the_next_one_waits),
 	};
 
 	return cmocka_run_group_tests_name("flights", tests, NULL, NULL);

@@ -141,9 +141,21 @@ static void states_are_logged_when_they_change(void **state)
 	s.clock.fake_mono_ns += 11000000000;
 	s.host->set_state(s.host, DCM_STATE_OK, "done %d", 3);
 	assert_non_null(strstr(logged(&s), "done 3"));
+	/* The last one is never kept from the log: it stands, and nothing may follow it for days. */
+	assert_int_equal(host__log_state(s.host), INT64_MAX);
+	s.clock.fake_mono_ns += 1000000000;
+	s.host->set_state(s.host, DCM_STATE_OK, "done %d", 4);
+	s.host->set_state(s.host, DCM_STATE_OK, "done %d", 4);
+	assert_int_equal(host__log_state(s.host), s.clock.fake_mono_ns + 9000000000);
+	assert_string_equal(logged(&s), "");
+	s.clock.fake_mono_ns += 9000000000;
+	assert_int_equal(host__log_state(s.host), INT64_MAX);
+	assert_non_null(strstr(logged(&s), "ok: done 4"));
+	assert_int_equal(host__log_state(s.host), INT64_MAX);
+	assert_string_equal(logged(&s), "");
 	host__state(s.host, &now);
 	assert_int_equal(now.state, DCM_STATE_OK);
-	assert_string_equal(now.sentence, "done 3");
+	assert_string_equal(now.sentence, "done 4");
 	s.host->set_state(s.host, DCM_STATE_FAILED, "bad\nline");
 	assert_non_null(strstr(logged(&s), "error file#2: failed: bad?line"));
 	end(&s);

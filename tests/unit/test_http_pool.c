@@ -688,6 +688,73 @@ static void tells_why_there_is_no_token(void **state)
 	answer__fini(&a);
 }
 
+static void signs_for_tokens(void **state)
+{
+	NEEDS_PEER;
+	static const char *const names[] = { "RS256", "RS384", "RS512" };
+	const char *scopes[] = { "a", "b" };
+	struct dcm_http_options o = plain;
+	struct answer a = { 0 };
+	char url[200], want[500];
+
+	snprintf(url, sizeof(url), "%s/token-jwt", peer__url("http"));
+	o.oauth2 = (struct dcm_http_oauth2){ .client_id = "me",
+					     .grant = DCM_OAUTH2_JWT_BEARER,
+					     .assertion = { .key.file = peer__file("me.rsa") },
+					     .token_url = url };
+	for (int32_t i = 0; i < 3; i++) {
+		o.oauth2.assertion.algorithm = i;
+		ask_once(&o, &a, "http", "/guarded");
+		expect(&a, 200);
+		ask_once(&plain, &a, "http", "/statement");
+		snprintf(want, sizeof(want),
+			 "{\"claims\":{\"aud\":\"http://HOST/"
+			 "token-jwt\",\"iss\":\"me\",\"sub\":\"me\"},"
+			 "\"head\":{\"alg\":\"%s\",\"typ\":\"JWT\"},\"scope\":\"\"}",
+			 names[i]);
+		assert_string_equal((const char *)a.body.data, want);
+	}
+	/* All that can be said otherwise; claims go before what else is said. */
+	o.oauth2.scopes = (struct dcm_list){ scopes, 2 };
+	o.oauth2.assertion.key_id = "k1";
+	o.oauth2.assertion.issuer = "us";
+	o.oauth2.assertion.audience = "them";
+	o.oauth2.assertion.claims = "{\"iss\": \"others\", \"n\": 1, \"list\": [true, \"x\"]}";
+	ask_once(&o, &a, "http", "/guarded");
+	expect(&a, 200);
+	ask_once(&plain, &a, "http", "/statement");
+	assert_string_equal(
+		(const char *)a.body.data,
+		"{\"claims\":{\"aud\":\"them\",\"iss\":\"others\",\"list\":[true,\"x\"],\"n\":1,"
+		"\"scope\":\"a b\",\"sub\":\"me\"},"
+		"\"head\":{\"alg\":\"RS512\",\"kid\":\"k1\",\"typ\":\"JWT\"},\"scope\":\"a b\"}");
+	/* Somebody else's key. */
+	o.oauth2.assertion.key.file = peer__file("you.rsa");
+	ask_once(&o, &a, "http", "/guarded");
+	expect_fault(&a, -EACCES, "answers 401: invalid_grant: crypto/rsa: verification error; are client_id and client_certificate_key right?");
+	/* One that signs otherwise. */
+	o.oauth2.assertion.key.file = peer__file("client.key");
+	ask_once(&o, &a, "http", "/guarded");
+	expect_fault(&a, -EACCES, "client_certificate_key: is no RSA key in PEM");
+	answer__fini(&a);
+}
+
+static void keys_are_tried_at_once(void **state)
+{
+	struct dcm_http_options o = plain;
+	struct dcm_http_client *c = NULL;
+	struct dcm_error err = DCM_ERROR_INIT;
+
+	(void)state;
+	o.oauth2 = (struct dcm_http_oauth2){ .client_id = "me",
+					     .grant = DCM_OAUTH2_JWT_BEARER,
+					     .assertion = { .key.text = "hidden" },
+					     .token_url = "http://127.0.0.1:1/" };
+	assert_int_equal(http_pool__client_new(pool, &pool, &o, &c, &err), -EACCES);
+	assert_non_null(strstr(err.text, "oauth2: client_certificate_key: is no RSA key in PEM"));
+	assert_null(strstr(err.text, "hidden"));
+}
+
 /* ------------------------------------------------------------------------------------------------
  * Proxies
  */
@@ -795,6 +862,8 @@ int main(void)
 		cmocka_unit_test(reads_files_again),
 		cmocka_unit_test(fetches_tokens),
 		cmocka_unit_test(tells_why_there_is_no_token),
+		cmocka_unit_test(signs_for_tokens),
+		cmocka_unit_test(keys_are_tried_at_once),
 		cmocka_unit_test(goes_through_proxies),
 		cmocka_unit_test(takes_proxies_of_the_environment),
 	};

@@ -150,6 +150,7 @@ static void who_hangs_harms_nobody(void **state)
 
 /* Calls by what they were told: to wait for a connection, or for the server. */
 struct told {
+	const char *crowded;
 	_Atomic unsigned n_crowded, n_others;
 };
 
@@ -157,44 +158,74 @@ static void note_sentence(void *ctx, const struct dcm_http_reply *r)
 {
 	struct told *told = ctx;
 
-	if (strstr(r->sentence,
-		   "no connection, as all 16 may be taken; raise the limit of open files"))
+	if (strstr(r->sentence, told->crowded))
 		told->n_crowded++;
 	else if (strstr(r->sentence, "the server takes the request and says nothing"))
 		told->n_others++;
+}
+
+/*
+ * Calls to a server that says nothing, where so many files may be open: n_held that wait for long,
+ * and then some that do not, which are all told that there is no connection.
+ */
+static void hang_with(unsigned n_files, unsigned n_held, struct told *told)
+{
+	enum { MORE = 16 };
+
+	struct http_pool *own = NULL;
+	struct dcm_http_client *c = NULL;
+	struct rlimit before, few;
+	char url[200];
+	struct dcm_http_call call = { .size = sizeof(call),
+				      .url = url,
+				      .timeout_ns = 600000000000,
+				      .done = note_sentence,
+				      .ctx = told };
+
+	snprintf(url, sizeof(url), "%s/hang", peer__url("http"));
+	assert_int_equal(http_pool__new("decima/test", &own), 0);
+	assert_int_equal(getrlimit(RLIMIT_NOFILE, &before), 0);
+	few = (struct rlimit){ n_files, before.rlim_max };
+	assert_int_equal(setrlimit(RLIMIT_NOFILE, &few), 0);
+	/* It is looked at with the first client. */
+	assert_int_equal(http_pool__client_new(own, &own, &plain, &c, NULL), 0);
+	assert_int_equal(setrlimit(RLIMIT_NOFILE, &before), 0);
+	for (unsigned i = 0; i < n_held + MORE; i++) {
+		if (i == n_held)
+			call.timeout_ns = 3000000000;
+		assert_int_equal(http_pool__start(c, &call, NULL, NULL), 0);
+	}
+	for (int i = 0; i < 60000 && told->n_crowded + told->n_others < MORE; i++)
+		usleep(1000);
+	assert_int_equal(told->n_crowded, MORE);
+	assert_int_equal(told->n_others, 0);
+	http_pool__client_free(c);
+	http_pool__free(own);
 }
 
 /* Where there are more calls than descriptors allow connections, it is not the server that is blamed. */
 static void who_finds_no_connection_is_told_why(void **state)
 {
 	NEEDS_PEER;
-	struct http_pool *own = NULL;
-	struct dcm_http_client *c = NULL;
-	struct rlimit before, few;
-	struct told told = { 0 };
-	char url[200];
-	struct dcm_http_call call = { .size = sizeof(call),
-				      .url = url,
-				      .timeout_ns = 5000000000,
-				      .done = note_sentence,
-				      .ctx = &told };
+	struct told told = {
+		.crowded = "no connection, as all 16 may be taken; raise the limit of open files"
+	};
 
-	snprintf(url, sizeof(url), "%s/hang", peer__url("http"));
-	assert_int_equal(http_pool__new("decima/test", &own), 0);
-	assert_int_equal(getrlimit(RLIMIT_NOFILE, &before), 0);
-	few = (struct rlimit){ 60, before.rlim_max };
-	assert_int_equal(setrlimit(RLIMIT_NOFILE, &few), 0);
-	/* It is looked at with the first client. */
-	assert_int_equal(http_pool__client_new(own, &own, &plain, &c, NULL), 0);
-	assert_int_equal(setrlimit(RLIMIT_NOFILE, &before), 0);
-	for (int i = 0; i < 24; i++)
-		assert_int_equal(http_pool__start(c, &call, NULL, NULL), 0);
-	for (int i = 0; i < 30000 && told.n_crowded + told.n_others < 24; i++)
-		usleep(1000);
-	assert_int_equal(told.n_others, 16);
-	assert_int_equal(told.n_crowded, 8);
-	http_pool__client_free(c);
-	http_pool__free(own);
+	hang_with(60, 16, &told);
+}
+
+/* Nor where others have connections left, and this server none. */
+static void who_finds_no_connection_to_one_server_is_told_why(void **state)
+{
+	NEEDS_PEER;
+	struct rlimit files;
+	struct told told = { .crowded = "no connection, as all 1024 to one server or proxy may be "
+					"taken; raise the limit of open files" };
+
+	assert_int_equal(getrlimit(RLIMIT_NOFILE, &files), 0);
+	if (files.rlim_max < 4096)
+		skip_because("too few files may be open");
+	hang_with(1700, 1024, &told);
 }
 
 static const char *const paths[] = {
@@ -548,6 +579,7 @@ int main(void)
 		cmocka_unit_test(two_thousand_at_once),
 		cmocka_unit_test(who_hangs_harms_nobody),
 		cmocka_unit_test(who_finds_no_connection_is_told_why),
+		cmocka_unit_test(who_finds_no_connection_to_one_server_is_told_why),
 		cmocka_unit_test(ended_at_any_moment),
 		cmocka_unit_test(tokens_at_any_moment),
 		cmocka_unit_test(callbacks_begin_calls),

@@ -105,7 +105,7 @@ static void each_fault_has_its_sentence(void **state)
 	} faults[] = {
 		{ "newer", -EPROTO, "of the plugin interface, and this decima has " OURS, "newer decima" },
 		{ "major",
-		  -EPROTO, "version 3." TEXT(DCM_ABI_MINOR) " of the plugin interface, and this decima has " OURS,
+		  -EPROTO, "version 4." TEXT(DCM_ABI_MINOR) " of the plugin interface, and this decima has " OURS,
 		  "newer decima" },
 		{ "magic", -ENOEXEC, "magic", "rebuild" },
 		{ "table", -ENOEXEC, "table of options", "number" },

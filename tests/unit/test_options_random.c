@@ -52,6 +52,11 @@ static const char *random_text(struct random *r)
 static const char *const random_choices[] = { "no", "null", "x y", "B", NULL };
 static const char *const random_regexes[] = { "a|b", "(.*)", "${1}", "[a-z]+: x", "" };
 
+static const char *const random_json[] = {
+	"{}",	   "[]",     "true",
+	"-1.5e+7", "\"01\"", "{\"a ${b\": [1, null, \"true\"], \"\": {\"c\\\"\": \"\"}}"
+};
+
 static struct dcm_table *random_table(struct random *r, unsigned depth, bool is_union);
 
 static enum dcm_option_type random_type(struct random *r, bool element, unsigned depth)
@@ -160,6 +165,9 @@ static void random_value(struct random *r, const struct dcm_option *row, char *t
 		break;
 	case DCM_OPT_REGEX:
 		*(const char **)to = must || below(r, 4) ? random_regexes[below(r, 5)] : NULL;
+		break;
+	case DCM_OPT_JSON:
+		*(const char **)to = must || below(r, 4) ? random_json[below(r, 6)] : NULL;
 		break;
 	case DCM_OPT_STRING:
 	case DCM_OPT_SECRET:

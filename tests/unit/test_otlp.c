@@ -191,6 +191,32 @@ static void test_versions_agree(void **state)
 	free(first);
 }
 
+/* 1.4 is 1.5, but for what it says of a whole profile. */
+static void test_1_4(void **state)
+{
+	struct buf old = read_file("1.4"), next = read_file("1.5");
+	struct decode_notes notes = { 0 };
+	const struct decode_options o = { .notes = &notes };
+	CLEANUP(batch__unrefp) struct dcm_batch *a = decode(&old, &o), *b = decode(&next, NULL);
+	char *was = text_of(a), *is = text_of(b);
+
+	(void)state;
+	assert_string_equal(notes.old_version, "1.5");
+	assert_int_equal(notes.n_refused, 0);
+	/* Of the first of the two, which takes four windows. */
+	for (unsigned i = 0; i < 4; i++) {
+		char *at = strstr(was, " tier=front");
+
+		assert_non_null(at);
+		memmove(at, at + 11, strlen(at + 11) + 1);
+	}
+	assert_string_equal(was, is);
+	free(was);
+	free(is);
+	buf__fini(&old);
+	buf__fini(&next);
+}
+
 static bool has(const char *text, const char *what)
 {
 	return strstr(text, what) != NULL;
@@ -844,6 +870,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_versions_agree),
+		cmocka_unit_test(test_1_4),
 		cmocka_unit_test(test_content),
 		cmocka_unit_test(test_told_version),
 		cmocka_unit_test(test_json_agrees),

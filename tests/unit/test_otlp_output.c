@@ -274,15 +274,24 @@ static int by_key(const void *a, const void *b)
 	return strcmp(((const struct line *)a)->key, ((const struct line *)b)->key);
 }
 
-static struct lines lines_of(const struct dcm_batch *b, const struct numbering *as)
+static void add_batch(struct lines *l, const struct dcm_batch *b)
 {
-	struct lines l = { .b = b, .as = as };
-	size_t n = 0;
-
+	l->b = b;
 	for (uint32_t i = 0; i < b->n_profiles; i++)
 		for (uint32_t k = 0; k < b->profiles[i].n_types; k++)
 			for (uint32_t r = 0; r < b->profiles[i].n_rows; r++)
-				add_row(&l, &b->profiles[i], k, r);
+				add_row(l, &b->profiles[i], k, r);
+}
+
+/* Of them all; as NULL: what was decoded. */
+static struct lines lines_of(struct dcm_batch *const *batches, uint32_t n_batches,
+			     const struct numbering *as)
+{
+	struct lines l = { .as = as };
+	size_t n = 0;
+
+	for (uint32_t i = 0; i < n_batches; i++)
+		add_batch(&l, batches[i]);
 	if (l.all.n)
 		qsort(l.all.v, l.all.n, sizeof(*l.all.v), by_key);
 	for (size_t i = 0; i < l.all.n; i++) {
@@ -350,19 +359,38 @@ static struct buf request_of(const struct numbering *as, const struct dcm_batch 
 	return out;
 }
 
-static void check_batch(const struct numbering *as, const struct dcm_batch *b, const char *what)
+/* All of the batches in one. */
+static struct buf request_of_all(const struct numbering *as, struct dcm_batch *const *batches, uint32_t n)
 {
-	struct buf request = request_of(as, b, 0, b->n_profiles);
+	struct buf out = { 0 };
+	struct export *e = export__new(as, batches[0]);
+
+	assert_non_null(e);
+	for (uint32_t i = 0; i < n; i++) {
+		assert_int_equal(i ? export__turn(e, batches[i]) : 0, 0);
+		for (uint32_t k = 0; k < batches[i]->n_profiles; k++)
+			assert_int_equal(export__add(e, k), 0);
+	}
+	export__take(e, &out);
+	assert_int_equal(out.error, 0);
+	export__free(e);
+	return out;
+}
+
+static void check_batches(const struct numbering *as, struct dcm_batch *const *batches, uint32_t n,
+			  const char *what)
+{
+	struct buf request = request_of_all(as, batches, n);
 	struct decode_notes notes = { 0 };
 	const struct decode_options o = { .notes = &notes };
 	struct dcm_error err = DCM_ERROR_INIT;
 	CLEANUP(batch__unrefp) struct dcm_batch *got = NULL;
-	struct lines want = lines_of(b, as);
+	struct lines want = lines_of(batches, n, as);
 
 	if (otlp__decode(request.data, request.n, &o, &got, &err) < 0)
 		fail_msg("%s: %s", what, err.text);
 	assert_null(batch_judge__fault(got, false));
-	struct lines have = lines_of(got, NULL);
+	struct lines have = lines_of(&got, 1, NULL);
 	assert_same_lines(&have, &want, what);
 	if (want.all.n)
 		assert_string_equal(notes.old_version ? notes.old_version : "1.10", as->name);
@@ -386,8 +414,34 @@ static void test_round_trip(void **state)
 
 				snprintf(what, sizeof(what), "%s, flags %u, seed %llu",
 					 numberings[v].name, flags[f], (unsigned long long)seed);
-				check_batch(&numberings[v], b, what);
+				check_batches(&numberings[v], &b, 1, what);
 			}
+}
+
+/* What they have in common is there once: of one that comes twice, nothing but its samples is added. */
+static void test_several_batches(void **state)
+{
+	struct dcm_batch *b[8];
+	char what[64];
+
+	(void)state;
+	for (uint32_t i = 0; i < 8; i++)
+		b[i] = random_batch__new(100 + i, i % 2 ? RANDOM_NASTY : 0);
+	for (size_t v = 0; v < N_NUMBERINGS; v++) {
+		struct dcm_batch *const twice[] = { b[0], b[0] };
+		struct buf one = request_of_all(&numberings[v], b, 1),
+			   two = request_of_all(&numberings[v], twice, 2);
+
+		snprintf(what, sizeof(what), "%s, eight batches", numberings[v].name);
+		check_batches(&numberings[v], b, 8, what);
+		snprintf(what, sizeof(what), "%s, one twice", numberings[v].name);
+		check_batches(&numberings[v], twice, 2, what);
+		assert_true(numberings[v].has_tables_in_profile || two.n < 2 * one.n);
+		buf__fini(&one);
+		buf__fini(&two);
+	}
+	for (uint32_t i = 0; i < 8; i++)
+		batch__unref(b[i]);
 }
 
 /* A request of some of the profiles has those, and of the tables what they need. */
@@ -559,6 +613,7 @@ static void test_nothing_to_say(void **state)
 static void test_memory_runs_out(void **state)
 {
 	CLEANUP(batch__unrefp) struct dcm_batch *b = random_batch__new(5, RANDOM_POSITIVE);
+	CLEANUP(batch__unrefp) struct dcm_batch *other = random_batch__new(6, RANDOM_POSITIVE);
 	bool is_done = false;
 
 	(void)state;
@@ -572,6 +627,10 @@ static void test_memory_runs_out(void **state)
 			for (uint32_t i = 0; e && r == 0 && i < b->n_profiles; i++)
 				r = export__add(e, i);
 			if (e && r == 0)
+				r = export__turn(e, other);
+			for (uint32_t i = 0; e && r == 0 && i < other->n_profiles; i++)
+				r = export__add(e, i);
+			if (e && r == 0)
 				export__take(e, &out);
 			is_done = !failmalloc__disarm();
 			assert_int_equal(is_done, e && r == 0 && !out.error);
@@ -583,9 +642,10 @@ static void test_memory_runs_out(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_round_trip),     cmocka_unit_test(test_part_of_a_batch),
-		cmocka_unit_test(test_tables),	       cmocka_unit_test(test_names),
-		cmocka_unit_test(test_nothing_to_say), cmocka_unit_test(test_memory_runs_out),
+		cmocka_unit_test(test_round_trip),	cmocka_unit_test(test_several_batches),
+		cmocka_unit_test(test_part_of_a_batch), cmocka_unit_test(test_tables),
+		cmocka_unit_test(test_names),		cmocka_unit_test(test_nothing_to_say),
+		cmocka_unit_test(test_memory_runs_out),
 	};
 
 	return cmocka_run_group_tests_name("otlp_output", tests, NULL, NULL);

@@ -226,6 +226,14 @@ static void test_application(void **state)
 		{ "GET", "/compare", 200 },
 		{ "HEAD", "/compare", 200 },
 		{ "POST", "/compare", 404 },
+		{ "GET", "/compare/", 308 },
+		{ "HEAD", "/compare/?q=1", 308 },
+		{ "POST", "/compare/", 404 },
+		{ "GET", "//", 404 },
+		{ "GET", "/compare//", 404 },
+		{ "GET", "/app-1.js/", 404 },
+		{ "GET", "/api/", 404 },
+		{ "GET", "/-/", 404 },
 		{ "GET", "/a/b", 404 },
 		{ "GET", "/app-2.js", 404 },
 		{ "GET", "/api", 404 },
@@ -252,6 +260,33 @@ static void test_application(void **state)
 	}
 }
 
+/* Relative, so that it leads to the same place below whatever is in front of it. */
+static void test_a_slash_behind_a_place(void **state)
+{
+	static const struct {
+		const char *target, *location;
+	} cases[] = {
+		{ "/explore/", "../explore" },
+		{ "/x/y/explore/?q=a%2Fb&x", "../explore?q=a%2Fb&x" },
+		{ "/a:b/?", "../a:b?" },
+		{ "/caf\xc3\xa9/?\xc3\xa9", "../caf%C3%A9?%C3%A9" },
+	};
+
+	(void)state;
+	offer_two();
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		CLEANUP(forget) struct answer a = ask("GET", cases[i].target, "");
+		char line[128];
+
+		snprintf(line, sizeof(line), "Location: %s\r\n", cases[i].location);
+		if (a.status != 308 || !says(&a, line))
+			fail_msg("%s: %s", cases[i].target, (const char *)a.all.data);
+		assert_true(says(&a, "Cache-Control: no-cache\r\n"));
+		assert_int_equal(a.n, 0);
+	}
+	pages__withdraw(pages, "me");
+}
+
 static void test_base_path(void **state)
 {
 	(void)state;
@@ -259,16 +294,20 @@ static void test_base_path(void **state)
 	static const struct {
 		const char *target;
 		int status;
-	} cases[] = { { "/x/y/", 200 },		{ "/x/y/app-1.js", 200 }, { "/x/y/explore", 200 },
-		      { "/x/y/text?n=3", 200 }, { "/x/yz", 404 },	  { "/x/y", 308 },
-		      { "/x/y/x/y/", 404 } };
+		const char *location;
+	} cases[] = { { "/x/y/", 200, NULL },		{ "/x/y/app-1.js", 200, NULL },
+		      { "/x/y/explore", 200, NULL },	{ "/x/y/text?n=3", 200, NULL },
+		      { "/x/yz", 404, NULL },		{ "/x/y", 308, "/x/y/" },
+		      { "/x/y?q=1", 308, "/x/y/?q=1" }, { "/x/y/x/y/", 404, NULL } };
 	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
 		CLEANUP(forget) struct answer a = ask("GET", cases[i].target, "");
 
 		if (a.status != cases[i].status)
 			fail_msg("%s: %d, not %d", cases[i].target, a.status, cases[i].status);
-		if (a.status == 308)
-			assert_true(says(&a, "Location: /x/y/\r\n"));
+		char line[64];
+		snprintf(line, sizeof(line), "Location: %s\r\n",
+			 cases[i].location ? cases[i].location : "");
+		assert_int_equal(says(&a, line), cases[i].location != NULL);
 	}
 	pages__withdraw(pages, "me");
 }
@@ -377,9 +416,13 @@ static void test_tagged_answers(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_pages),	       cmocka_unit_test(test_tags),
-		cmocka_unit_test(test_application),    cmocka_unit_test(test_owners),
-		cmocka_unit_test(test_base_path),      cmocka_unit_test(test_packed_answers),
+		cmocka_unit_test(test_a_slash_behind_a_place),
+		cmocka_unit_test(test_pages),
+		cmocka_unit_test(test_tags),
+		cmocka_unit_test(test_application),
+		cmocka_unit_test(test_owners),
+		cmocka_unit_test(test_base_path),
+		cmocka_unit_test(test_packed_answers),
 		cmocka_unit_test(test_tagged_answers),
 	};
 

@@ -28,7 +28,8 @@
 #include "core/base/fd.h"
 #include "core/base/mem.h"
 #include "core/base/str.h"
-#include "plugins/input/perf_map/errands.h"
+#include "core/base/errands.h"
+#include "plugins/input/perf_map/proc.h"
 #include "plugins/input/perf_map/processes.h"
 #include "plugins/input/perf_map/source.h"
 #include "tests/unit/folder.h"
@@ -187,7 +188,7 @@ static void wait_for_none_stuck(struct errands *e)
 
 static void test_what_hangs_is_left_behind(void **state)
 {
-	struct errands *e = errands__new(PATIENCE);
+	struct errands *e = errands__new("errands", PATIENCE);
 	int a = make_file("a", "aaa"), b = make_file("b", "bbb"), shy, other, before;
 	char text[17] = "";
 
@@ -224,7 +225,7 @@ static void test_what_hangs_is_left_behind(void **state)
 /* No file system of many that hang takes more than its share, and there is an end of them. */
 static void test_so_many_hang_and_no_more(void **state)
 {
-	struct errands *e = errands__new(PATIENCE / 4);
+	struct errands *e = errands__new("errands", PATIENCE / 4);
 	struct errand *left[ERRANDS_STUCK_MAX + 1];
 	int fd = make_file("full", "x");
 
@@ -266,7 +267,7 @@ static void *read_once(void *arg)
 /* The limit is for who comes later: nobody knows of one under way that it will hang. */
 static void test_those_under_way_may_hang_too(void **state)
 {
-	struct errands *e = errands__new(PATIENCE);
+	struct errands *e = errands__new("errands", PATIENCE);
 	int fd = make_file("crowd", "x");
 	pthread_t threads[ERRANDS_STUCK_MAX + 4];
 	const unsigned n = sizeof(threads) / sizeof(threads[0]);
@@ -294,7 +295,7 @@ static void test_those_under_way_may_hang_too(void **state)
 /* At the end nobody waits either; who was left behind closes what is his. */
 static void test_the_end_waits_for_none_that_hangs(void **state)
 {
-	struct errands *e = errands__new(PATIENCE);
+	struct errands *e = errands__new("errands", PATIENCE);
 	int fd = make_file("late", "x"), before = n_descriptors();
 	char text[17];
 
@@ -333,7 +334,7 @@ static void *read_often(void *arg)
 static void test_threads(void **state)
 {
 	static const char *const texts[] = { "one", "two", "six", "ten" };
-	struct errands *e = errands__new(20 * SECOND);
+	struct errands *e = errands__new("errands", 20 * SECOND);
 	struct reader readers[4];
 	void *failed;
 
@@ -487,6 +488,57 @@ static void test_without_a_thread_the_same_is_known(void **state)
 	close(theirs);
 }
 
+/* A process that holds the lock of its mappings: its maps are a pipe that nobody writes into. */
+static void test_locked_mappings_are_not_waited_for(void **state)
+{
+	struct errands *e = errands__new("errands", PATIENCE);
+	char folder[600], maps[700], found[PROC_PATH_MAX] = "";
+	int writer;
+
+	(void)state;
+	snprintf(folder, sizeof(folder), "%s/7", dir);
+	snprintf(maps, sizeof(maps), "%s/maps", folder);
+	assert_int_equal(mkdir(folder, 0700), 0);
+	assert_int_equal(mkfifo(maps, 0600), 0);
+	writer = open(maps, O_RDWR | O_CLOEXEC);
+	assert_int_equal(proc__jitdump(NULL, e, dir, 7, found), -ETIMEDOUT);
+	assert_int_equal(proc__jitdump(NULL, e, dir, 7, found), -EBUSY);
+	assert_int_equal(proc__jitdump(NULL, e, "/proc", (uint32_t)getpid(), found), -ENOENT);
+	close(writer);
+	wait_for_none_stuck(e);
+	unlink(maps);
+	rmdir(folder);
+	errands__free(e);
+}
+
+/* The line that names it lies across the pieces in which the text is read. */
+static void test_a_jitdump_is_found_in_a_long_text(void **state)
+{
+	char folder[600], found[PROC_PATH_MAX];
+
+	(void)state;
+	snprintf(folder, sizeof(folder), "%s/8", dir);
+	assert_int_equal(mkdir(folder, 0700), 0);
+	for (int shift = 0; shift < 60; shift += 7) {
+		FILE *f;
+
+		snprintf(found, sizeof(found), "%s/maps", folder);
+		f = fopen(found, "w");
+		assert_non_null(f);
+		fprintf(f, "%*s\n", (16 << 10) - 60 + shift, "1-2 rw-p 0 00:00 0 /jit-1.dump/no");
+		fprintf(f, "%*s\n", PROC_PATH_MAX + 200, "1-2 r-xp 0 00:00 0 /too/long/jit-2.dump");
+		fprintf(f, "%*s\n", (12 << 10) - 200, "");
+		fputs("3-4 r-xp 0 00:00 5 /tmp/jit-3.dump\n5-6 r-xp 0 00:00 5 /x\n", f);
+		fclose(f);
+		found[0] = 0;
+		assert_int_equal(proc__jitdump(NULL, NULL, dir, 8, found), 0);
+		assert_string_equal(found, "/tmp/jit-3.dump");
+	}
+	snprintf(found, sizeof(found), "%s/maps", folder);
+	unlink(found);
+	rmdir(folder);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -497,6 +549,8 @@ int main(void)
 		cmocka_unit_test_setup_teardown(test_threads, begin, end),
 		cmocka_unit_test_setup_teardown(test_what_was_known_stays_so, begin, end),
 		cmocka_unit_test_setup_teardown(test_without_a_thread_the_same_is_known, begin, end),
+		cmocka_unit_test_setup_teardown(test_locked_mappings_are_not_waited_for, begin, end),
+		cmocka_unit_test_setup_teardown(test_a_jitdump_is_found_in_a_long_text, begin, end),
 	};
 
 	return cmocka_run_group_tests(tests, make_dir, remove_dir);

@@ -487,6 +487,72 @@ static void test_json(void **state)
 	assert_non_null(strstr(err.text, "push.v1: JSON: it is no object"));
 }
 
+/* One sample, at an address of a position-independent file that was mapped somewhere. */
+static struct buf one_address(uint64_t address)
+{
+	static const char *const strings[] = { "", "cpu", "nanoseconds", "/bin/app", "abcdef" };
+	struct buf profile = { 0 }, part = { 0 };
+
+	pb__put_varint(&part, 1, 1);
+	pb__put_varint(&part, 2, 2);
+	pb__put_nested(&profile, 1, &part);
+	pb__put_varint(&part, 1, 1);
+	pb__put_varint(&part, 2, 7);
+	pb__put_nested(&profile, 2, &part);
+	pb__put_varint(&part, 1, 1);
+	pb__put_varint(&part, 2, 0x550000001000);
+	pb__put_varint(&part, 3, 0x550000009000);
+	pb__put_varint(&part, 4, 0x1000);
+	pb__put_varint(&part, 5, 3);
+	pb__put_varint(&part, 6, 4);
+	pb__put_nested(&profile, 3, &part);
+	pb__put_varint(&part, 1, 1);
+	pb__put_varint(&part, 2, 1);
+	pb__put_varint(&part, 3, address);
+	pb__put_nested(&profile, 4, &part);
+	for (size_t i = 0; i < sizeof(strings) / sizeof(strings[0]); i++)
+		pb__put_bytes(&profile, 6, strings[i], strlen(strings[i]));
+	buf__fini(&part);
+	return profile;
+}
+
+/* Parca's agents of before WriteArrow said so of what they had counted by the file already. */
+static void test_normalized(void **state)
+{
+	static const struct {
+		uint64_t address;
+		bool is_normalized;
+		uint32_t kind;
+		uint64_t want;
+	} cases[] = {
+		{ 0x550000002345, false, DCM_ADDR_FILE_OFFSET, 0x2345 },
+		{ 0x2345, true, DCM_ADDR_VADDR, 0x2345 },
+		/* An address is as it is said to be, wherever it may lie. */
+		{ 0x550000002345, true, DCM_ADDR_VADDR, 0x550000002345 },
+	};
+	(void)state;
+
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		struct buf profile = one_address(cases[i].address), series = { 0 }, push = { 0 };
+		struct dcm_error err = DCM_ERROR_INIT;
+		CLEANUP(batch__unrefp) struct dcm_batch *got = NULL;
+
+		put_sample(&series, &profile);
+		put_series(&push, &series);
+		struct buf raw = as_write_raw(&push);
+		pb__put_varint(&raw, 3, cases[i].is_normalized);
+		assert_int_equal(pushed__decode_raw(raw.data, raw.n, NULL, &got, &err), 0);
+		const struct dcm_location *l =
+			&got->locations[got->stack_locations[got->stacks[got->row_stacks[0]].off]];
+		assert_int_equal(l->addr_kind, cases[i].kind);
+		assert_int_equal(l->address, cases[i].want);
+		assert_int_not_equal(l->mapping, DCM_NONE);
+		buf__fini(&profile);
+		buf__fini(&push);
+		buf__fini(&raw);
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -501,6 +567,7 @@ int main(void)
 		cmocka_unit_test(test_identity_of_times),
 		cmocka_unit_test(test_memory_runs_out),
 		cmocka_unit_test(test_measure),
+		cmocka_unit_test(test_normalized),
 	};
 
 	return cmocka_run_group_tests_name("pushed", tests, NULL, NULL);

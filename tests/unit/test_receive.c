@@ -348,9 +348,9 @@ static void test_several(void **state)
 	const struct receive_options options = { .answer = RECEIVE_WHEN_STORED,
 						 .answer_within_ns = INT64_C(600000000000),
 						 .max_unpacked_bytes = 1000 };
-	const struct desk_message messages[] = { { (const uint8_t *)"x", 1 },
-						 { (const uint8_t *)"y", 1 },
-						 { (const uint8_t *)"z", 1 } };
+	const struct group_message messages[] = { { (const uint8_t *)"x", 1 },
+						  { (const uint8_t *)"y", 1 },
+						  { (const uint8_t *)"z", 1 } };
 
 	(void)state;
 	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {

@@ -11,6 +11,7 @@
 #include <string.h>
 
 #include "core/base/str.h"
+#include "core/stats/stats.h"
 #include "core/batch/batch.h"
 #include "plugins/input/pprof_scrape/arrival.h"
 #include "tests/unit/failmalloc.h"
@@ -65,9 +66,12 @@ static int emit(void *ctx, const struct dcm_host *from, struct dcm_batch *batch,
 	return 0;
 }
 
+static struct stats *stats;
+
 static void adjust(struct host_services *services)
 {
 	services->emit = emit;
+	services->stats = stats;
 }
 
 /* A job with one target, of one profile: `profile` is YAML of it, `more` of the job. */
@@ -138,6 +142,12 @@ static void expect_refused(struct fixture *f, int r, int want, const char *sente
 	expect_went(f, "");
 }
 
+static double counted_resets(void)
+{
+	return stats__value(stats, "decima_scrape_resets_total",
+			    STATS_LABELS({ "instance", "scrape" }, { "scrape_job", "j" }));
+}
+
 #define ALL "{}"
 
 static void test_added(void **state)
@@ -145,6 +155,7 @@ static void test_added(void **state)
 	struct fixture f;
 
 	(void)state;
+	assert_int_equal(stats__new(NULL, &stats), 0);
 	open_fixture(&f, ALL, "");
 	/* Of the first nothing is known but what is in use. */
 	assert_int_equal(take(&f, heap(5), "", 0), 0);
@@ -152,11 +163,15 @@ static void test_added(void **state)
 	assert_int_equal(take(&f, heap(8), "", 10), 0);
 	expect_went(&f, "alloc_objects/delta=3 alloc_space/delta=300 t=0 d=10\n"
 			"inuse_objects/gauge=1 inuse_space/gauge=100 t=10 d=0\n");
+	assert_true(counted_resets() == 0);
 	/* It has begun anew. */
 	assert_int_equal(take(&f, heap(2), "", 20), 0);
 	expect_went(&f, "alloc_objects/delta=2 alloc_space/delta=200 t=10 d=10\n"
 			"inuse_objects/gauge=1 inuse_space/gauge=100 t=20 d=0\n");
+	assert_true(counted_resets() == 1);
 	close_fixture(&f);
+	stats__free(stats);
+	stats = NULL;
 }
 
 /* What finds no room is lost, told and counted; what was added meanwhile comes with the next. */
@@ -165,17 +180,24 @@ static void test_no_room(void **state)
 	struct fixture f;
 
 	(void)state;
+	assert_int_equal(stats__new(NULL, &stats), 0);
 	open_fixture(&f, ALL, "");
 	assert_int_equal(take(&f, heap(5), "", 0), 0);
 	expect_went(&f, "inuse_objects/gauge=1 inuse_space/gauge=100 t=0 d=0\n");
 	f.emits = -ENOBUFS;
 	expect_refused(&f, take(&f, heap(8), "", 10), -ENOMEM,
 		       "no room for its samples (queue_full): what was added counts with the next");
+	/* The row of what is in use does not come again. */
+	assert_true(
+		stats__value(stats, "decima_dropped_total",
+			     STATS_LABELS({ "instance", "scrape" }, { "reason", "queue_full" })) == 1);
 	f.emits = 0;
 	assert_int_equal(take(&f, heap(9), "", 20), 0);
 	expect_went(&f, "alloc_objects/delta=4 alloc_space/delta=400 t=0 d=20\n"
 			"inuse_objects/gauge=1 inuse_space/gauge=100 t=20 d=0\n");
 	close_fixture(&f);
+	stats__free(stats);
+	stats = NULL;
 }
 
 /* Who makes deltas itself says nothing of them: not in the types, and not for how long. */
@@ -194,6 +216,38 @@ static void test_makes_deltas_itself(void **state)
 	expect_went(&f, "alloc_objects/delta=5 alloc_space/delta=500 t=10 d=10\n"
 			"inuse_objects/gauge=1 inuse_space/gauge=100 t=20 d=0\n");
 	close_fixture(&f);
+}
+
+/* Whoever wrote the path: a rule, here of what an annotation says. */
+static void test_makes_deltas_where_a_rule_says(void **state)
+{
+	static const struct {
+		const char *path;
+		bool is_delta;
+	} cases[] = { { "/x/delta_heap?gc=1", true },
+		      { "delta_heap", true },
+		      { "/delta_x/heap", false },
+		      { "/heap?x=/delta_", false } };
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		struct fixture f;
+		char rule[200];
+
+		snprintf(rule, sizeof(rule), "  relabel_configs: [ { target_label: __profile_path__, replacement: '%s' } ]\n",
+			 cases[i].path);
+		open_fixture(&f, ALL, rule);
+		assert_int_equal(take(&f, heap(100), "", 0), 0);
+		buf__reset(&f.went);
+		assert_int_equal(take(&f, heap(110), "", 10), 0);
+		expect_went(&f,
+			    cases[i].is_delta
+				    ? "alloc_objects/delta=110 alloc_space/delta=11000 t=0 d=10\n"
+				      "inuse_objects/gauge=1 inuse_space/gauge=100 t=10 d=0\n"
+				    : "alloc_objects/delta=10 alloc_space/delta=1000 t=0 d=10\n"
+				      "inuse_objects/gauge=1 inuse_space/gauge=100 t=10 d=0\n");
+		close_fixture(&f);
+	}
 }
 
 static void test_not_computed(void **state)
@@ -485,6 +539,7 @@ int main(void)
 		cmocka_unit_test(test_added),
 		cmocka_unit_test(test_no_room),
 		cmocka_unit_test(test_makes_deltas_itself),
+		cmocka_unit_test(test_makes_deltas_where_a_rule_says),
 		cmocka_unit_test(test_not_computed),
 		cmocka_unit_test(test_kept_types),
 		cmocka_unit_test(test_limits),

@@ -121,6 +121,85 @@ static void test_the_type_may_be_left_out_where_that_is_allowed(void **state)
 	}
 }
 
+static void test_lists_of_names(void **state)
+{
+	static const struct {
+		const char *text;
+		uint32_t n;
+		const char *names[4];
+	} cases[] = {
+		{ "", 0, { NULL } },
+		{ "comm", 1, { "comm" } },
+		{ "comm,service.name", 2, { "comm", "service.name" } },
+		{ "a b,c=d,{e}", 3, { "a b", "c=d", "{e}" } },
+		{ "\"a,b\",c", 2, { "a,b", "c" } },
+		{ "'a,b',`\\,`,\"\\\"\\u00e9\"", 3, { "a,b", "\\,", "\"\xc3\xa9" } },
+		{ "a\"b,it's", 2, { "a\"b", "it's" } },
+		{ ",a,", 3, { "", "a", "" } },
+		{ "\"\"", 1, { "" } },
+	};
+	static const struct {
+		const char *text, *says;
+	} wrong[] = {
+		{ "a,\"b", "column 3: the string that begins here has no closing \"" },
+		{ "\"a\"b,c", "column 4: expected a comma" },
+		{ "\"\\q\"", "column 2: unknown escape" },
+		{ "\"\\xff\"", "column 1: the label is not UTF-8" },
+	};
+	struct arena arena = { 0 };
+	struct dcm_str *names;
+	uint32_t n;
+	(void)state;
+
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		assert_int_equal(selector__names(str__of(cases[i].text), &arena, &names, &n, NULL), 0);
+		assert_int_equal(n, cases[i].n);
+		for (uint32_t k = 0; k < n; k++)
+			assert_true(str__eq(names[k], str__of(cases[i].names[k])));
+	}
+	for (size_t i = 0; i < sizeof(wrong) / sizeof(wrong[0]); i++) {
+		struct dcm_error err = DCM_ERROR_INIT;
+
+		assert_int_equal(selector__names(str__of(wrong[i].text), &arena, &names, &n, &err),
+				 -EINVAL);
+		if (strncmp(err.text, wrong[i].says, strlen(wrong[i].says)) != 0)
+			fail_msg("%s: said %s", wrong[i].text, err.text);
+	}
+	arena__fini(&arena);
+}
+
+/* Whatever a name is: as it is written, it is one of a list again. */
+static void test_written_names_are_read_in_a_list(void **state)
+{
+	static const char letters[] = "ab,=\"'`{}! \\\n";
+	struct arena arena = { 0 };
+	struct random r = { 7 };
+	(void)state;
+
+	for (unsigned i = 0; i < 2000; i++) {
+		char text[SELECTOR_MAX_NAMES][8];
+		struct dcm_str want[SELECTOR_MAX_NAMES];
+		struct dcm_str *names;
+		struct buf list = { 0 };
+		uint32_t n = 1 + (uint32_t)random__below(&r, SELECTOR_MAX_NAMES), got;
+
+		for (uint32_t k = 0; k < n; k++) {
+			want[k] = (struct dcm_str){ text[k], 1 + (uint32_t)random__below(&r, 8) };
+			random__text(&r, text[k], want[k].n, letters, sizeof(letters) - 1);
+			if (k > 0)
+				buf__byte(&list, ',');
+			selector__put_name(want[k], &list);
+		}
+		assert_int_equal(selector__names(buf__view(&list), &arena, &names, &got, NULL), 0);
+		assert_int_equal(got, n);
+		for (uint32_t k = 0; k < n; k++)
+			assert_true(str__eq(names[k], want[k]));
+		buf__fini(&list);
+		arena__fini(&arena);
+		arena = (struct arena){ 0 };
+	}
+}
+
 static void test_limits(void **state)
 {
 	CLEANUP(selector__freep) struct selector *s = NULL;
@@ -289,6 +368,8 @@ int main(void)
 		cmocka_unit_test(test_what_is_read_and_how_it_is_written),
 		cmocka_unit_test(test_faults_are_placed),
 		cmocka_unit_test(test_the_type_may_be_left_out_where_that_is_allowed),
+		cmocka_unit_test(test_lists_of_names),
+		cmocka_unit_test(test_written_names_are_read_in_a_list),
 		cmocka_unit_test(test_limits),
 		cmocka_unit_test(test_round_trip),
 		cmocka_unit_test(test_matching),

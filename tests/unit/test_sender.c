@@ -210,6 +210,62 @@ static void one_that_cannot_be_encoded_is_lost_once(void **state)
 	}
 }
 
+/* As many as there is room for; a bad answer as `refused` says. */
+static int send_whole_ones(void *ctx, struct dcm_batch *const *batches, uint32_t n, uint32_t *ret_n,
+			   int64_t deadline_mono_ns, struct dcm_error *err)
+{
+	(void)ctx;
+	(void)batches;
+	(void)deadline_mono_ns;
+	if (there.n_away > 0)
+		return error__set(err, -EAGAIN, "away");
+	if (there.refused != DCM_NONE)
+		return error__set(err, -EBADMSG, "no");
+	*ret_n = n < there.at_once ? n : there.at_once;
+	return 0;
+}
+
+static void a_group_says_how_many_went(void **state)
+{
+	struct dcm_batch *three[] = { five(), five(), five() };
+	struct dcm_error err = DCM_ERROR_INIT;
+	struct sender s = begin();
+	uint32_t n_done = 3;
+
+	(void)state;
+	for (uint64_t i = 0; i < 3; i++)
+		three[i]->id.sequence = 100 + i;
+	there.at_once = 2;
+	assert_int_equal(sender__write_group(&s, three, 3, send_whole_ones, NULL, &n_done, 0, &err), 0);
+	assert_int_equal(n_done, 2);
+	assert_int_equal(there.state, DCM_STATE_OK);
+	there.at_once = 0;
+	assert_int_equal(sender__write_group(&s, three, 3, send_whole_ones, NULL, &n_done, 0, &err), 0);
+	assert_int_equal(n_done, 0);
+	there.n_away = 1;
+	assert_int_equal(sender__write_group(&s, three, 3, send_whole_ones, NULL, &n_done, 0, &err),
+			 -EAGAIN);
+	assert_int_equal(there.state, DCM_STATE_DEGRADED);
+	/* One that has begun goes on by itself: the first is left to write(), another breaks the group up. */
+	there.at_once = 3;
+	assert_int_equal(send_batch(&s, three[1]), -EAGAIN);
+	assert_int_equal(sender__write_group(&s, three, 3, send_whole_ones, NULL, &n_done, 0, &err),
+			 -ENOTSUP);
+	n_done = 2;
+	assert_int_equal(
+		sender__write_group(&s, three + 1, 2, send_whole_ones, NULL, &n_done, 0, &err), 0);
+	assert_int_equal(n_done, 0);
+	assert_int_equal(send_batch(&s, three[1]), 0);
+	assert_int_equal(there.state, DCM_STATE_OK);
+	/* Which one is at fault is told when it has gone alone. */
+	there.refused = 0;
+	assert_int_equal(sender__write_group(&s, three, 3, send_whole_ones, NULL, &n_done, 0, &err),
+			 -EBADMSG);
+	assert_int_equal(there.state, DCM_STATE_OK);
+	for (uint32_t i = 0; i < 3; i++)
+		batch__unref(three[i]);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -217,6 +273,7 @@ int main(void)
 		cmocka_unit_test(another_copy_is_the_same),
 		cmocka_unit_test(one_that_is_refused_goes_alone),
 		cmocka_unit_test(one_that_cannot_be_encoded_is_lost_once),
+		cmocka_unit_test(a_group_says_how_many_went),
 	};
 
 	return cmocka_run_group_tests_name("sender", tests, NULL, NULL);

@@ -8,6 +8,7 @@
 
 #include "core/base/str.h"
 #include "tests/unit/failmalloc.h"
+#include "tests/unit/no_metrics.h"
 #include "tests/unit/unit.h"
 
 #define SECOND	  INT64_C(1000000000)
@@ -21,7 +22,17 @@ static int64_t real_ns(const struct dcm_host *host)
 	return now_ns;
 }
 
-static const struct dcm_host host = { .size = sizeof(host), .real_ns = real_ns };
+static uint64_t n_forgotten;
+
+static void count(struct dcm_metric *m, uint64_t n)
+{
+	(void)m;
+	n_forgotten += n;
+}
+
+static const struct dcm_host host = {
+	.size = sizeof(host), .real_ns = real_ns, .metric = no_metrics__make, .metric_add = count
+};
 
 /* What one target says, as text. */
 struct seen {
@@ -150,7 +161,9 @@ static void the_longest_silent_is_forgotten(void **state)
 	}
 	/* It speaks again: the second one is the one who goes. */
 	note(s, "n0", 0, NULL);
+	assert_int_equal(n_forgotten, 0);
 	note(s, "new", 0, NULL);
+	assert_int_equal(n_forgotten, 1);
 	assert_true(has(s, "n0") && has(s, "new") && has(s, "n2"));
 	assert_false(has(s, "n1"));
 	senders__free(s);

@@ -186,6 +186,34 @@ static void fills_every_member(void **state)
 	fini(&f);
 }
 
+static void fills_what_is_signed(void **state)
+{
+	const struct dcm_http_options *o;
+	struct fixture f;
+
+	(void)state;
+	fill_as(&f, "/etc/decima/decima.yaml",
+		STR("oauth2: { client_id: a, token_url: http://t/, grant_type: "
+		    "'urn:ietf:params:oauth:grant-type:jwt-bearer',\n"
+		    "client_certificate_key_file: x, client_certificate_key_id: k, "
+		    "signature_algorithm: RS384, iss: i, audience: u,\n"
+		    "claims: { integer: 1, text: '1', e: -1.5e3, yes: true, no: null, hex: 0x10, "
+		    "list: [a, { b: 01 }] } }"));
+	assert_non_null(f.job);
+	o = &f.job->http;
+	assert_int_equal(o->oauth2.grant, DCM_OAUTH2_JWT_BEARER);
+	assert_int_equal(o->oauth2.assertion.algorithm, DCM_OAUTH2_RS384);
+	assert_string_equal(o->oauth2.assertion.key.file, "/etc/decima/x");
+	assert_string_equal(o->oauth2.assertion.key_id, "k");
+	assert_string_equal(o->oauth2.assertion.issuer, "i");
+	assert_string_equal(o->oauth2.assertion.audience, "u");
+	assert_string_equal(
+		o->oauth2.assertion.claims,
+		"{\"integer\": 1, \"text\": \"1\", \"e\": -1.5e3, \"yes\": true, \"no\": null, "
+		"\"hex\": \"0x10\", \"list\": [\"a\", {\"b\": \"01\"}]}");
+	fini(&f);
+}
+
 static void sentences_name_the_place(void **state)
 {
 	(void)state;
@@ -210,6 +238,15 @@ static void sentences_name_the_place(void **state)
 	     "tls_config: server_name: is not the name of a host\n");
 	says("oauth2: { client_id: a, token_url: nowhere }\n", 1,
 	     "oauth2: token_url: is not a URL; write https://HOST/PATH\n");
+	says("oauth2: { client_id: a, token_url: 'http://t', grant_type: password }\n", 1,
+	     "oauth2.grant_type: \"password\" is not a choice; write client_credentials or "
+	     "urn:ietf:params:oauth:grant-type:jwt-bearer\n");
+	says("oauth2: { client_id: a, token_url: 'http://t', grant_type: "
+	     "'urn:ietf:params:oauth:grant-type:jwt-bearer' }\n",
+	     1, "oauth2: client_certificate_key: is missing; add it, or client_certificate_key_file\n");
+	says("oauth2: { client_id: a, token_url: 'http://t', client_certificate_key: k,\n"
+	     " grant_type: 'urn:ietf:params:oauth:grant-type:jwt-bearer', claims: [x] }\n",
+	     2, "oauth2: claims: is not a map\n");
 	says("basic_auth: { usrname: x }\n", 1,
 	     "basic_auth: unknown option \"usrname\"; did you mean \"username\"?\n");
 }
@@ -290,6 +327,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(takes_what_prometheus_takes),
 		cmocka_unit_test(fills_every_member),
+		cmocka_unit_test(fills_what_is_signed),
 		cmocka_unit_test(sentences_name_the_place),
 		cmocka_unit_test(secrets_are_not_shown),
 		cmocka_unit_test(table_is_sound_and_described),

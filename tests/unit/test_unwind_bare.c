@@ -283,12 +283,47 @@ static void test_frame_records_in_much_code(void **state)
 	}
 }
 
+/* The same of more than is decoded, or even read: then a frame pointer is not followed. */
+static void test_very_much_code(void **state)
+{
+	static const struct {
+		size_t bytes;
+		enum unwind_cfa unruled, ruled;
+	} cases[] = {
+		{ 5 << 20, UNWIND_CFA_FRAMELESS, UNWIND_CFA_FRAME_RECORDS },
+		{ 33 << 20, UNWIND_CFA_FRAMELESS, UNWIND_CFA_FRAME_RECORDS },
+		{ 65 << 20, UNWIND_CFA_FRAMELESS, UNWIND_CFA_FRAMELESS },
+	};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		char *code = calloc(1, cases[i].bytes);
+		struct unwind_rows *r;
+
+		assert_non_null(code);
+		/* call 0x10000; call 0x10100; sub $8,%rsp there */
+		memcpy(code, "\xe8\xfb\xff\0\0\xe8\xf6\0\x01\0", 10);
+		memcpy(code + 0x10000, "\x48\x83\xec\x08", 4);
+		memcpy(code + 0x10100, "\x48\x83\xec\x08", 4);
+		r = rows_of_init(code, cases[i].bytes);
+		assert_int_equal(rule_at(r, ELF_MAKER_SECTION + 0x10104).cfa, cases[i].unruled);
+		unwind_rows__free(r);
+		memcpy(code + 0xfe, "\xc3\x90\x55\x48\x89\xe5", 6);
+		memcpy(code + 0x10100, "\x55\x48\x89\xe5", 4);
+		r = rows_of_init(code, cases[i].bytes);
+		assert_int_equal(rule_at(r, ELF_MAKER_SECTION + 0x10104).cfa, cases[i].ruled);
+		unwind_rows__free(r);
+		free(code);
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_against_objdump),
 		cmocka_unit_test(test_frame_records),
 		cmocka_unit_test(test_frame_records_in_much_code),
+		cmocka_unit_test(test_very_much_code),
 	};
 
 	return cmocka_run_group_tests_name("unwind_bare", tests, NULL, NULL);

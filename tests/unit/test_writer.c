@@ -177,6 +177,27 @@ static void a_group_that_fails_is_halved(void **state)
 	end(&s);
 }
 
+/* One that takes fewer at once: what it leaves comes next, in its order, and is no failure. */
+static void what_a_group_leaves_comes_next(void **state)
+{
+	static struct setup s;
+
+	(void)state;
+	begin(&s);
+	s.fake.max_done = 3;
+	for (uint64_t i = 1; i <= 64; i++)
+		push(&s, i);
+	start(&s, GROUPING_OUTPUT, 0);
+	assert_true(fake__wait_taken(&s.fake, 64));
+	assert_int_equal(writer__stop(s.writer, in_ms(10000), 0), 0);
+	fake__assert_taken(&s.fake, 1, 64);
+	/* 21 times 3, and the last alone. */
+	assert_int_equal(s.fake.n_calls, 22);
+	assert_int_equal(s.n_acks, 64);
+	assert_int_equal(s.n_trouble, 0);
+	end(&s);
+}
+
 /* However many wait; larger groups are tried now and then. */
 static void what_passes_alone_only_does_pass(void **state)
 {
@@ -281,6 +302,37 @@ static void a_passing_error_is_tried_again(void **state)
 		assert_int_equal(s.last_trouble, 0);
 		end(&s);
 	}
+}
+
+/* All that one server has turned away do not come back together: each waits up to a quarter less. */
+static void retries_are_spread(void **state)
+{
+	static struct setup s;
+	int64_t least = INT64_MAX;
+
+	(void)state;
+	for (unsigned i = 0; i < 20; i++) {
+		struct writer_view v = { 0 };
+
+		begin(&s);
+		s.fake.answer = -EAGAIN;
+		push(&s, 1);
+		start(&s, OUTPUT, 0);
+		int64_t called_ns = 0;
+		while (v.retry_at_mono_ns == 0) {
+			poll(NULL, 0, 1);
+			called_ns = s.fake.called_ns;
+			writer__view(s.writer, &v);
+		}
+		/* Called before that was looked at; where it was called again in between, the wait looks longer. */
+		const int64_t wait = v.retry_at_mono_ns - called_ns;
+		assert_true(wait >= 75 * INT64_C(1000000));
+		least = wait < least ? wait : least;
+		assert_int_equal(writer__stop(s.writer, 0, 0), 0);
+		end(&s);
+	}
+	/* Of twenty that wait 75 to 100 ms, by chance. */
+	assert_true(least < 98 * INT64_C(1000000));
 }
 
 static void another_error_loses_the_batch(void **state)
@@ -510,6 +562,118 @@ static void names_that_come_late_are_waited_for(void **state)
 	end(&s);
 }
 
+/* Names of a batch, which it may have to wait for, or there is no memory once. */
+struct naming {
+	_Atomic unsigned n_made;
+	unsigned fails_at;
+	int64_t takes_ns;
+};
+
+static int resolve_once(void *ctx, struct dcm_batch *batch, struct dcm_batch **ret, struct dcm_error *err)
+{
+	struct naming *n = ctx;
+	struct arena *arena;
+
+	(void)err;
+	if (n->fails_at && --n->fails_at == 0)
+		return -ENOMEM;
+	if (n->takes_ns)
+		poll(NULL, 0, (int)(n->takes_ns / 1000000));
+	*ret = batch__overlay(batch, &arena);
+	(*ret)->id = batch->id;
+	(*ret)->id.sequence += 1000;
+	n->n_made++;
+	return 0;
+}
+
+static void names_a_group(struct naming *n, unsigned n_batches, unsigned n_calls)
+{
+	static struct setup s;
+	struct writer_config config = { .name = "dest",
+					.output = &fake__grouping_output,
+					.handle = &s.fake,
+					.resolved = resolve_once,
+					.resolved_ctx = n };
+
+	begin(&s);
+	for (uint64_t i = 1; i <= n_batches; i++)
+		push(&s, i);
+	assert_int_equal(writer__start(&config, s.queue, &s.writer, NULL), 0);
+	assert_true(fake__wait_taken(&s.fake, n_batches));
+	assert_int_equal(writer__stop(s.writer, in_ms(10000), 0), 0);
+	/* The views, each made once whatever happened to its group. */
+	fake__assert_taken(&s.fake, 1001, n_batches);
+	assert_int_equal(n->n_made, n_batches);
+	assert_int_equal(s.fake.n_calls, n_calls);
+	assert_int_equal(s.n_acks, n_batches);
+	assert_int_equal(s.last_ack, 0);
+	end(&s);
+}
+
+static void a_group_goes_with_its_names(void **state)
+{
+	struct naming at_once = { 0 }, late = { .takes_ns = 1100000000 }, fails = { .fails_at = 3 };
+
+	(void)state;
+	names_a_group(&at_once, 16, 1);
+	/* Each takes more than a second: none waits for another's. */
+	names_a_group(&late, 3, 3);
+	/* Those of the first two are there when there is no memory. */
+	names_a_group(&fails, 8, 2);
+}
+
+/* What waits is put back, and no names are made for it: the next one does that. */
+static void no_names_are_made_when_it_is_too_late(void **state)
+{
+	static struct setup s;
+	struct naming n = { 0 };
+	struct writer_config config = { .name = "dest",
+					.output = &fake__grouping_output,
+					.handle = &s.fake,
+					.resolved = resolve_once,
+					.resolved_ctx = &n };
+
+	(void)state;
+	begin(&s);
+	s.fake.max_done = 2;
+	fake__close_gate(&s.fake);
+	for (uint64_t i = 1; i <= 8; i++)
+		push(&s, i);
+	config.max_group = 4;
+	assert_int_equal(writer__start(&config, s.queue, &s.writer, NULL), 0);
+	assert_true(fake__wait_inside(&s.fake));
+	assert_int_equal(n.n_made, 4);
+	/* It hangs, and comes back when nobody waits for it any more. */
+	assert_int_equal(writer__stop(s.writer, in_ms(1), 0), -ETIMEDOUT);
+	fake__open_gate(&s.fake);
+	assert_true(fake__wait_taken(&s.fake, 2));
+	for (struct queue_view v = { .n_popped = 1 }; v.n_popped > 0; queue__view(s.queue, &v))
+		poll(NULL, 0, 1);
+	assert_int_equal(n.n_made, 4);
+	end(&s);
+}
+
+/* One that says it has done more than it was given, or none of it, is taken for one that failed. */
+static void a_group_that_counts_wrong_is_refused(void **state)
+{
+	(void)state;
+	for (unsigned i = 0; i < 2; i++) {
+		static struct setup s;
+
+		begin(&s);
+		s.fake.wrong_done = i ? 1000 : UINT32_MAX;
+		for (uint64_t k = 1; k <= 4; k++)
+			push(&s, k);
+		start(&s, GROUPING_OUTPUT, 0);
+		assert_true(fake__wait_taken(&s.fake, 8));
+		assert_int_equal(writer__stop(s.writer, in_ms(10000), 0), 0);
+		/* Together, and each by itself. */
+		assert_int_equal(s.n_acks, 4);
+		assert_int_equal(s.last_ack, 0);
+		end(&s);
+	}
+}
+
 static void a_write_that_takes_too_long_is_told(void **state)
 {
 	static struct setup s;
@@ -553,6 +717,7 @@ int main(void)
 		cmocka_unit_test(acks_come_with_done_even_after_the_writer),
 		cmocka_unit_test(one_bad_batch_of_a_group_goes_alone),
 		cmocka_unit_test(a_passing_error_is_tried_again),
+		cmocka_unit_test(retries_are_spread),
 		cmocka_unit_test(another_error_loses_the_batch),
 		cmocka_unit_test(it_gives_up_when_told_to),
 		cmocka_unit_test(stopping_ends_the_retries),
@@ -562,6 +727,10 @@ int main(void)
 		cmocka_unit_test(what_one_that_hangs_has_is_lost_once),
 		cmocka_unit_test(one_that_waits_is_never_late),
 		cmocka_unit_test(names_that_come_late_are_waited_for),
+		cmocka_unit_test(what_a_group_leaves_comes_next),
+		cmocka_unit_test(a_group_goes_with_its_names),
+		cmocka_unit_test(no_names_are_made_when_it_is_too_late),
+		cmocka_unit_test(a_group_that_counts_wrong_is_refused),
 		cmocka_unit_test(a_write_that_takes_too_long_is_told),
 	};
 	return cmocka_run_group_tests_name("writer", tests, NULL, NULL);

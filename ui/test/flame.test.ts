@@ -4,8 +4,10 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { TreeBuilder } from "../src/flame/build.ts";
+import { colorFrames } from "../src/flame/color.ts";
 import { callees, callers, invert } from "../src/flame/derive.ts";
 import { functionTotals } from "../src/flame/functions.ts";
+import { widestOf } from "../src/flame/heaviest.ts";
 import { fit, visible } from "../src/flame/names.ts";
 import { compared, norms, widths } from "../src/flame/compared.ts";
 import { plainRows } from "../src/flame/fold.ts";
@@ -13,7 +15,7 @@ import { follow, pathOf } from "../src/flame/path.ts";
 import { withoutRecursion } from "../src/flame/recursion.ts";
 import { search } from "../src/flame/search.ts";
 import { sampled } from "../src/flame/significance.ts";
-import { FormatError, type Tree, decodeTree, makeTexts, nameOf } from "../src/flame/tree.ts";
+import { FormatError, type Tree, decodeTree, makeTexts, nameOf, ownOf } from "../src/flame/tree.ts";
 import { Rects, layout, nodeAt } from "../src/flame/view.ts";
 import { columnsOf, extrasOf, sorted } from "../src/table/columns.ts";
 import { tsvOf } from "../src/table/csv.ts";
@@ -78,6 +80,21 @@ test("a head that claims 2^32 nodes is refused before memory is taken", () => {
   assert.throws(() => decodeTree(bytes), FormatError);
 });
 
+test("a tree whose parents or functions are negative numbers is refused", () => {
+  const whole = encode(treeOf([{ names: ["a", "b", "c"], value: 1 }]));
+  const view = new DataView(whole.buffer);
+  for (const tag of ["NUPS", "NFUN"]) {
+    const bytes = whole.slice();
+    for (let i = 0; i < view.getUint32(28, true); i++) {
+      const at = 64 + i * 24;
+      if (new TextDecoder().decode(whole.subarray(at, at + 4)) !== tag) continue;
+      new DataView(bytes.buffer).setUint32(at + 4, 2, true); // zigzag
+      bytes[Number(view.getBigUint64(at + 8, true)) + 1] = 1; // -1
+    }
+    assert.throws(() => decodeTree(bytes), FormatError, tag);
+  }
+});
+
 test("numbers up to 2^53 are exact", () => {
   const t = treeOf([{ names: ["a"], value: 2 ** 53 - 1 }]);
   assert.equal(decodeTree(encode(t)).self[1], 2 ** 53 - 1);
@@ -102,6 +119,24 @@ test("inverted, callers and callees are what the stacks say", () => {
       assert.deepEqual(paths(callees(t, f)), expectedPaths(stacks, (n) => (cut(n) < 0 ? null : n.slice(cut(n) + 1))));
       assert.deepEqual(paths(callers(t, f)), expectedPaths(stacks, (n) => (cut(n) < 0 ? null : n.slice(0, cut(n)).reverse())));
     }
+  }
+});
+
+test("inverted, functions weigh what they did before, and what a frame has itself is told where it has something", () => {
+  for (let seed = 1; seed < 20; seed++) {
+    const t = treeOf(randomStacks(seed, 60, 8, 7));
+    const inverted = invert(t);
+    const { self } = functionTotals(t);
+    assert.deepEqual(inverted.weights, self);
+    assert.deepEqual(colorFrames(inverted, "self").of, colorFrames(t, "self").of);
+    for (let i = 0; i < inverted.n; i++) assert.equal(ownOf(inverted, i), inverted.depth[i] === 1 ? self[inverted.func[i]] : null);
+    for (let i = 0; i < t.n; i++) assert.equal(ownOf(t, i), t.self[i]);
+    for (let f = 0; f < t.functions.n; f++) {
+      const widest = widestOf(inverted, f);
+      assert.equal(widest ? inverted.total[widest] : 0, self[f]);
+    }
+    const up = callers(t, 0);
+    for (let i = 0; i < up.n; i++) assert.equal(ownOf(up, i), null);
   }
 });
 
@@ -381,10 +416,16 @@ test("a table of two sides says what became of each function, by rates where the
   assert.equal(text, "Self A\tSelf B\tTotal A\tTotal B\tChange of self\tChange\tFunction\tFile\tBinary\n100\t600\t100\t600\t200\t+200 %\tmore\tmore.c\t\n");
 });
 
+test("of time whose period is of something else there are no samples", () => {
+  const t = treeOf(randomStacks(1, 5));
+  const delay = { ...t, meta: { type: "mutex:delay:nanoseconds:contentions:count:delta", unit: "nanoseconds", period: 1 } };
+  assert.ok(!extrasOf(delay).includes("samples"));
+});
+
 test("samples of their own are what functions have, by the period", () => {
   const t = treeOf([{ names: ["a"], value: 3e7 }, { names: ["a", "b"], value: 1e7 }]);
-  const timed = { ...t, meta: { unit: "nanoseconds", period: 1e7 } };
+  const timed = { ...t, meta: { type: "process_cpu:cpu:nanoseconds:cpu:nanoseconds:delta", unit: "nanoseconds", period: 1e7 } };
   const samples = columnsOf(timed, functionTotals(timed), ["samples"]).find((c) => c.key === "samples")!;
   assert.deepEqual(Array.from({ length: t.functions.n }, (_, f) => samples.text!(f)).sort(), ["1", "3"]);
-  assert.ok(!extrasOf({ ...t, meta: { unit: "nanoseconds", period: 0 } }).includes("samples") && !extrasOf(timed).includes("change"));
+  assert.ok(!extrasOf({ ...t, meta: { ...timed.meta, period: 0 } }).includes("samples") && !extrasOf(timed).includes("change"));
 });

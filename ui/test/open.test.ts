@@ -3,6 +3,7 @@
 
 import assert from "node:assert/strict";
 import { test } from "node:test";
+import { readAll } from "../src/base/stream.ts";
 import { colorFrames } from "../src/flame/color.ts";
 import { plainRows } from "../src/flame/fold.ts";
 import type { Look } from "../src/flame/look.ts";
@@ -127,6 +128,14 @@ test("a picture of a tree holds its frames, and names are text", () => {
   assert.ok(Math.abs((widths[2][2] as number) - (1600 * 5) / 12 + 1) < 0.02, String(widths[2]));
 });
 
+test("in a picture what was trimmed is hatched, as on the screen", () => {
+  const t = treeOfProfile(readProfile(bytes("a;b 5\na;c 5\n"), "a"), 0);
+  const hatched = (svg: string) => svg.match(/fill="url\(#trimmed\)"/g)?.length ?? 0;
+  const less = { ...t, self: t.self.map((v, i) => (i === 3 ? 0 : v)), trimmed: new Map([[3, 5]]) };
+  assert.equal(hatched(svgOf(less, 0, lookOf(less), false, String)), 1);
+  assert.equal(hatched(svgOf(t, 0, lookOf(t), false, String)), 0);
+});
+
 test("a picture of a dense tree reaches as far right as the tree, and one without room is refused", () => {
   // 1,000 towers of 120 frames, each a pixel and a half wide: more than a picture has room for.
   const towers = Array.from({ length: 1000 }, (_, i) => `${Array.from({ length: 120 }, (_, k) => `t${i}_${k}`).join(";")} 1`);
@@ -140,4 +149,30 @@ test("a picture of a dense tree reaches as far right as the tree, and one withou
   assert.equal(svgOf(half, 0, lookOf(half), false, String).match(/<title>/g)!.length, 4);
   const deep = treeOfProfile(readProfile(bytes(`${"f;".repeat(50_001)}f 1\n`), "deep"), 0);
   assert.throws(() => svgOf(deep, 0, lookOf(deep), false, String), /50003 frames deep.*zoom in/);
+});
+
+test("what unpacks to more than a page can hold is ended when it does, and not when all is there", async () => {
+  let sent = 0;
+  let isEnded = false;
+  const endless = new ReadableStream<Uint8Array>({
+    pull: (c) => (sent++, c.enqueue(new Uint8Array(1000).fill(sent))),
+    cancel: () => void (isEnded = true),
+  });
+  await assert.rejects(readAll(endless, (n) => { if (n > 5000) throw new Error("too large"); }), /too large/);
+  assert.ok(isEnded && sent < 10);
+  const told: number[] = [];
+  const whole = await readAll(new Blob([new Uint8Array(3).fill(7), new Uint8Array(2).fill(9)]).stream(), (n) => told.push(n));
+  assert.deepEqual([...whole], [7, 7, 7, 9, 9]);
+  assert.equal(told.at(-1), 5);
+});
+
+test("of a pprof's values those are shown that it names, else the last", () => {
+  const texts = ["", "alloc_space", "bytes", "inuse_space"];
+  const types = [message([[1, 1], [2, 2]]), message([[1, 3], [2, 2]])];
+  const bytes = (more: [number, number][]) => message([...types.map((t): [number, Uint8Array] => [1, t]), ...texts.map((t): [number, string] => [6, t]), ...more]);
+  assert.equal(readProfile(bytes([]), "x.pb").usual, 1);
+  assert.equal(readProfile(bytes([[14, 1]]), "x.pb").usual, 0);
+  assert.equal(readProfile(bytes([[14, 3]]), "x.pb").usual, 1);
+  assert.equal(readProfile(bytes([[14, 2]]), "x.pb").usual, 1);
+  assert.equal(readProfile(bytes([[14, 99]]), "x.pb").usual, 1);
 });

@@ -4,13 +4,14 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { colorFrames, colorModes } from "../src/flame/color.ts";
+import { callees, invert } from "../src/flame/derive.ts";
 import { chainOf, foldChains, headOf, plainRows } from "../src/flame/fold.ts";
 import { heaviest, widestOf } from "../src/flame/heaviest.ts";
 import { MOST_DETAIL, fit } from "../src/flame/names.ts";
 import { byName } from "../src/flame/order.ts";
-import { splice, trimmedBelow } from "../src/flame/splice.ts";
-import { Kind, type Tree, functionNamed, makeTexts, nameOf, place, settle, weightsOf } from "../src/flame/tree.ts";
-import { Rects, TRIMMED, layout, nodeAt } from "../src/flame/view.ts";
+import { splice, shareTrimmed } from "../src/flame/splice.ts";
+import { Kind, type Tree, functionNamed, makeTexts, nameOf, place, sameFunction, settle, weightsOf } from "../src/flame/tree.ts";
+import { Rects, TRIMMED, layout, nodeAt, sameView, viewOf } from "../src/flame/view.ts";
 import { type Stack, random, randomStacks, treeOf } from "./random.ts";
 
 const name = (t: Tree, node: number) => nameOf(t.functions, t.func[node]);
@@ -19,6 +20,11 @@ function way(t: Tree, node: number): string {
   let text = "";
   for (let i = node; i > 0; i = t.parent[i]) text = `/${name(t, i)}${text}`;
   return text;
+}
+
+/** From a node up to below the root. */
+function* ways(t: Tree, node: number): Generator<number> {
+  for (let i = node; i > 0; i = t.parent[i]) yield i;
 }
 
 /** Every path with what it has, in the order of the columns. */
@@ -114,8 +120,8 @@ test("a part that is put in makes of a trimmed tree what it was", () => {
       const whole = splice(less, node, part)!;
       sound(whole);
       assert.equal(whole.total[0], t.total[0]);
-      assert.equal(trimmedBelow(whole, node), 0);
-      assert.equal(trimmedBelow(whole, 0), trimmedBelow(less, 0) - trimmedBelow(less, node));
+      assert.equal(shareTrimmed(whole, node), 0);
+      assert.ok(Math.abs(shareTrimmed(whole, 0) * whole.total[0] - (shareTrimmed(less, 0) * less.total[0] - shareTrimmed(less, node) * less.total[node])) < 1e-6);
       for (const c of columns(whole).slice(node, whole.end[node])) assert.deepEqual(c, named.get(c[0]));
       assert.equal(whole.end[node] - node, [...named.keys()].filter((p) => `${p}/`.startsWith(`${way(less, node)}/`)).length);
       const before = columns(less);
@@ -241,6 +247,113 @@ test("the heaviest functions are those of brute force, and the widest frame of o
     assert.deepEqual(heaviest(t, 5).map((h) => [h.func, h.weight]), want);
     for (const [f] of want) assert.equal(t.total[widestOf(t, f)], Math.max(...Array.from(t.func, (g, i) => (g === f ? t.total[i] : 0))));
   }
+});
+
+test("what is in sight stays there in another answer, wherever it stands in it", () => {
+  for (let seed = 1; seed < 25; seed++) {
+    const stacks = randomStacks(seed, 80, 12, 9);
+    const t = treeOf(stacks);
+    // Twice the weight in another order of siblings: a view of a frame and its surroundings is of the same ones.
+    const other = byName(treeOf(stacks.map((s) => ({ ...s, value: 2 * s.value }))));
+    const at = new Map(columns(other).map((c, i) => [c[0], i]));
+    for (let i = 0; i < t.n; i++) {
+      const there = at.get(way(t, i))!;
+      assert.deepEqual(sameView(t, i, { ...viewOf(t, i), top: 0 }, other, there), viewOf(other, there));
+      const a = viewOf(t, i);
+      const b = viewOf(other, there);
+      // From within a frame that has no child as wide as that: in the same place of it.
+      const within = { x0: a.x0 + (a.x1 - a.x0) * 0.1, x1: a.x1 - (a.x1 - a.x0) * 0.1, top: 2 };
+      if (t.end[i] > i + 1 && t.total[i + 1] > 0.75 * t.total[i]) continue;
+      const seen = sameView(t, 0, within, other, 0)!;
+      assert.ok(Math.abs(seen.x0 - (b.x0 + (b.x1 - b.x0) * 0.1)) < 1e-6 && Math.abs(seen.x1 - (b.x1 - (b.x1 - b.x0) * 0.1)) < 1e-6);
+    }
+    assert.equal(sameView(t, 0, { ...viewOf(t, 0), top: 0 }, other, 1), null);
+    const gone = treeOf([{ names: ["another"], value: 3 }]);
+    assert.equal(sameView(t, 0, { ...viewOf(t, 1), top: 0 }, gone, 0), null);
+  }
+});
+
+/** The same of two sides: A's weights beside so many times as much of B, in as much more time. */
+function withB(t: Tree, times: number): Tree {
+  const of = (column: Float64Array) => column.map((v) => v * times);
+  return { ...t, b: { self: of(t.self), total: of(t.total), trimmed: new Map([...t.trimmed].map(([i, w]) => [i, w * times])), factor: 1 / times } };
+}
+
+test("what was trimmed is nobody's self, leaves first and below a function, on either side", () => {
+  for (let seed = 1; seed < 25; seed++) {
+    const t = trimmed(treeOf(randomStacks(seed, 80, 9, 8)), 60);
+    const all = [...t.trimmed.values()].reduce((a, b) => a + b, 0);
+    assert.ok(all > 0);
+    for (const times of [0, 3]) {
+      const d = times ? withB(t, times) : t;
+      const inverted = invert(d);
+      assert.equal(inverted.trimmed.get(0), all);
+      assert.equal(inverted.self[0], t.self[0]);
+      if (times) assert.deepEqual([inverted.b!.trimmed.get(0), inverted.b!.self[0]], [times * all, times * t.self[0]]);
+      for (let f = 0; f < t.functions.n; f++) {
+        const down = callees(d, f);
+        // By brute force: the nodes that a way below an outermost call leads to.
+        const self = new Map<string, number>();
+        const lost = new Map<string, number>();
+        const outermost = (i: number): number => [...ways(t, i)].reverse().find((k) => t.func[k] === f) ?? -1;
+        for (let i = 1; i < t.n; i++) {
+          const top = outermost(i);
+          if (top < 0) continue;
+          const path = way(t, i).slice(way(t, top).length);
+          self.set(path, (self.get(path) ?? 0) + t.self[i]);
+          lost.set(path, (lost.get(path) ?? 0) + (t.trimmed.get(i) ?? 0));
+        }
+        for (let i = 0; i < down.n; i++) {
+          const path = way(down, i);
+          assert.deepEqual([down.self[i], down.trimmed.get(i) ?? 0], [self.get(path) ?? 0, lost.get(path) ?? 0]);
+          if (times) assert.deepEqual([down.b!.self[i], down.b!.trimmed.get(i) ?? 0], [times * down.self[i], times * (down.trimmed.get(i) ?? 0)]);
+        }
+      }
+    }
+  }
+});
+
+test("of a diff what is light as rates is left out, whichever side has more time, and what was is told of both", () => {
+  // B is 144 times as long: what only A has is not light for that.
+  const stacks = [{ names: ["main", "both"], value: 1000 }, { names: ["main", "old"], value: 10 }];
+  const t = treeOf(stacks);
+  const b = (column: Float64Array) => column.map((v, i) => (name(t, i) === "old" ? 0 : v * 144));
+  const self = b(t.self);
+  const d: Tree = { ...t, b: { self, total: settle(t.n, t.parent, self, new Map()).total, trimmed: new Map(), factor: 1 / 144 } };
+  assert.ok(columns(invert(d)).some(([path]) => path === "/old/main"));
+  const far = withB(trimmed(treeOf(randomStacks(3, 20000, 300, 20)), 40), 5);
+  const up = invert(far);
+  for (let i = 0; i < up.n; i++) {
+    let children = 0;
+    for (let c = i + 1; c < up.end[i]; c = up.end[c]) children += up.b!.total[c];
+    assert.ok(Math.abs(up.b!.total[i] - children - up.b!.self[i] - (up.b!.trimmed.get(i) ?? 0)) < 1e-6);
+    assert.ok(Math.abs((up.b!.trimmed.get(i) ?? 0) - 5 * (up.trimmed.get(i) ?? 0)) < 1e-6);
+  }
+});
+
+test("what only B has lost is drawn and told, as a rate", () => {
+  const t = trimmed(treeOf(randomStacks(3, 200, 10, 8)), 200);
+  const none = new Map<number, number>();
+  const both = withB(t, 4);
+  const d: Tree = { ...both, trimmed: none, total: settle(t.n, t.parent, t.self, none).total };
+  assert.equal(shareTrimmed(d, 0), shareTrimmed(t, 0));
+  const panel = { width: 1000, height: 400, row: 20, flip: false };
+  const drawn = (tree: Tree) => {
+    const rects = new Rects();
+    layout(tree, { x0: 0, x1: tree.width[0], top: 0 }, panel, rects, plainRows(tree));
+    return [...rects.node.subarray(0, rects.n).entries()].filter(([, n]) => n === TRIMMED).map(([k]) => rects.w[k]).reduce((a, b) => a + b, 0);
+  };
+  assert.ok(drawn(d) > 1 && Math.abs(drawn(d) - drawn(t)) < 1);
+});
+
+test("a function is found again in another answer, by more than its name", () => {
+  const t = treeOf([{ names: ["a", "b", "c"], value: 3 }]);
+  const other = treeOf([{ names: ["c", "x", "b", "a"], value: 3 }]);
+  const ids = ["a", "b", "c"].map((n) => [functionNamed(t.functions, n), functionNamed(other.functions, n)]);
+  for (const [i, k] of ids) assert.equal(sameFunction(t.functions, i, other.functions), k);
+  assert.equal(sameFunction(other.functions, functionNamed(other.functions, "x"), t.functions), -1);
+  other.functions.line[ids[1][1]] = 7;
+  assert.equal(sameFunction(t.functions, ids[1][0], other.functions), -1);
 });
 
 test("what has a colour stands in the legend where that does", () => {

@@ -5,11 +5,14 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import { csvOf } from "../src/table/csv.ts";
 import * as format from "../src/app/format.ts";
+import { isCpuTime } from "../src/flame/samples.ts";
 import { functionTotals } from "../src/flame/functions.ts";
-import { parseSelector, placeAt, withMatcher, writeSelector } from "../src/query/selector.ts";
+import { meaning, parseSelector, placeAt, quote, readLabel, readNames, withMatcher, writeName, writeNames, writeSelector } from "../src/query/selector.ts";
 import { moment, readMoment, resolve } from "../src/url/range.ts";
-import { type State, chipText, defaults, fields, parse, readChipText, screenOf, write } from "../src/url/state.ts";
+import { type State, chipText, defaults, fields, fixedTimes, parse, readChipText, screenOf, sideB, write } from "../src/url/state.ts";
 import { random, randomStacks, treeOf } from "./random.ts";
+
+const now = Date.UTC(2026, 10, 30);
 
 test("an address holds the state", () => {
   const s: State = {
@@ -19,6 +22,42 @@ test("an address holds the state", () => {
   };
   assert.deepEqual(parse(write(s)), { state: s, wrong: [] });
   assert.equal(write(defaults), "");
+});
+
+test("a link with fixed times means the same whenever it is followed", () => {
+  const later = now + 3600_000;
+  const all = [defaults, { ...defaults, sel: [1000, 2000] as [number, number] }, { ...defaults, from: "5", to: "now-1m" }, { ...defaults, b: { q: "x{}", from: "now-2h", to: "" } }, { ...defaults, b: { q: "", from: "now-3h", to: "now-2h" } }];
+  for (const s of all) {
+    const explore = { ...s, ...fixedTimes(s, "explore", now) };
+    assert.deepEqual(explore.sel ?? resolve(explore, later), s.sel ?? resolve(s, now));
+    const compare = { ...s, ...fixedTimes(s, "compare", now) };
+    assert.deepEqual([compare, sideB(compare)].map((r) => resolve(r, later)), [s, sideB(s)].map((r) => resolve(r, now)));
+    assert.equal(compare.b.q, s.b.q);
+  }
+});
+
+test("whatever moment an address says can be asked for and written as a day, or is none", () => {
+  const times = ["now", "now-1h", "now-9999999999d", "now-1e9w", "now-99999w", "0", "1", "999999999999999", "9999999999999999", "-1", "now-0.5s", `now-${"9".repeat(400)}d`];
+  for (const a of times)
+    for (const b of times) {
+      const { state, wrong } = parse(new URLSearchParams({ from: a, to: b, "b.from": b }).toString());
+      for (const text of [state.from, state.to, readMoment(a, true) ?? "now"]) {
+        const ms = moment(text, Date.now());
+        assert.ok(ms >= 0 && new Date(ms).toISOString());
+        assert.ok(format.dayAndClock(ms, true).day);
+      }
+      assert.equal(wrong.includes("from"), Number.isNaN(moment(a, Date.now())));
+    }
+  assert.deepEqual(parse("from=now-9999999999d").wrong, ["from"]);
+});
+
+test("filters of names with several lines are read again", () => {
+  for (const text of ["fn:=a\nb", "fn:=\n", "fn:~\n\n x", "bin:=a\n HF:fn:=b", "fn:=a\nHF:fn:=b", "fn:=a\\nb"]) {
+    const chips = [{ kind: "HF" as const, text }, { kind: "SS" as const, text: "fn:=main" }];
+    assert.deepEqual(parse(write({ ...defaults, chips })), { state: { ...defaults, chips }, wrong: [] });
+  }
+  // As addresses have been written so far.
+  assert.deepEqual(parse(`f=${encodeURIComponent("HF:fn:=a\nSS:b")}`).state.chips, [{ kind: "HF", text: "fn:=a" }, { kind: "SS", text: "b" }]);
 });
 
 test("500 addresses of anything: no exception, what is wrong is told", () => {
@@ -59,21 +98,116 @@ test("selectors are read, written, and faults have a place", () => {
   assert.equal(more.matchers.length, 2);
 });
 
+const names = ["a", "_b0", "service.name", "k8s/pod", "0", "größe", "a\u00a0b", "🔥", "a b", "", "a=b", "a,b", "{a}", "!~", 'say "x"', "it's", "`tick`", "back\\slash", "\\", "\\n", "\\x41", "\n", "a\tb\r\n", "\0", "\x07\x7f", "\u202egnp", "\ufeffa"];
+
+test("a label's name is any that the server takes: what is written is read again", () => {
+  // As core/query/selector.c says: these may be bare. What turns the text around, or shows nothing, is written as what it is.
+  for (const name of ["a", "_b0", "service.name", "k8s/pod", "0", "größe", "a\u00a0b", "🔥", "back\\slash", "a:b-c"]) assert.equal(writeName(name), name);
+  for (const [name, written] of [["a b", '"a b"'], ["a=b", '"a=b"'], ['say "x"', '"say \\"x\\""'], ["it's", '"it\'s"'], ["\\ \n\t", '"\\\\ \\n\\t"'], ["\u202ea", '"\\u202ea"'], ["\0", '"\\u0000"']]) assert.equal(writeName(name), written);
+  for (const name of names.filter(Boolean))
+    for (const op of ["=", "!=", "=~", "!~"] as const)
+      for (const value of names) {
+        const selector = { type: "cpu:cpu:ns:cpu:ns", matchers: [{ name, op, value }, { name: "last", op, value: name }] };
+        const text = writeSelector(selector);
+        assert.deepEqual(parseSelector(text), { selector });
+        // Nothing that a field of one line would lose.
+        assert.ok(!/[\0-\x1f\x7f]/.test(text), text);
+        const next = `${text.slice(0, -1)}, `;
+        assert.deepEqual(placeAt(`${next}x`, next.length + 1), { what: "label", from: next.length, text: "x", quoted: false });
+      }
+});
+
+test("lists of labels hold any name, in addresses too", () => {
+  const all = names.filter(Boolean);
+  assert.deepEqual(readNames(writeNames(all)), all);
+  for (const name of all) {
+    const s: State = { ...defaults, sum: [name, "pod"], by: ["pod", name] };
+    assert.deepEqual(parse(write(s)), { state: s, wrong: [] }, name);
+  }
+  // As core/query/selector.c says. What addresses have had so far is what it was.
+  const read: [string, string[] | null][] = [
+    ["", []], ["comm", ["comm"]], ["a b,c=d,{e}", ["a b", "c=d", "{e}"]], [",a,", ["a"]], ['"a,b",c', ["a,b", "c"]], ["'a,b',`\\,`,\"\\\"\\u00e9\"", ["a,b", "\\,", '"é']], ['a"b,it\'s', ['a"b', "it's"]],
+    ['a,"b', null], ['"a"b', null], ['"\\q"', null], ['"\\xff"', null],
+  ];
+  for (const [text, want] of read) assert.deepEqual(readNames(text), want, text);
+  assert.deepEqual(parse(new URLSearchParams({ by: '"a', sum: "pod" }).toString()), { state: { ...defaults, sum: ["pod"] }, wrong: ["by"] });
+});
+
+test("of a frame that stands for a label, the name ends where the server says", () => {
+  for (const name of names.filter(Boolean)) for (const value of names) assert.deepEqual(readLabel(`${writeName(name)}=${value}`), [name, value]);
+  // As core/query writes what is bare there, and what is not.
+  assert.deepEqual(readLabel("\u202eback=v=w"), ["\u202eback", "v=w"]);
+  assert.deepEqual(readLabel('"a\\x7f=\\"b"=v'), ['a\x7f="b', "v"]);
+});
+
+test("strings are read as the server reads them", () => {
+  const read: [string, string][] = [
+    ['"a"', "a"], ["'a\"b'", 'a"b'], ["'a\\'b'", "a'b"], ['`a\\n"\'`', 'a\\n"\''], ["`a\nb`", "a\nb"], ['"\\a\\b\\f\\n\\r\\t\\v\\\\"', "\x07\b\f\n\r\t\v\\"], ['"\\101\\x4a\\u00e9\\U0001F525"', "AJé🔥"],
+    ['"gr\\xc3\\xb6\\303\\237e"', "größe"], ['"\\\\x41"', "\\x41"], ['"a\tb\rc"', "a\tb\rc"], ['"\\xef\\xbb\\xbfa"', "\ufeffa"],
+  ];
+  for (const [text, value] of read)
+    for (const whole of [`x{a=${text}}`, `x{${text}="v"}`]) {
+      const r = parseSelector(whole);
+      assert.ok("selector" in r, whole);
+      assert.equal(whole.startsWith("x{a=") ? r.selector.matchers[0].value : r.selector.matchers[0].name, value, whole);
+    }
+  for (const text of ['"\\d"', '"\\/"', '"\\\'"', "'\\\"'", '"\\x4"', '"\\400"', '"\\08"', '"\\ud83d\\udd25"', '"\\U00110000"', '"\\u12"', '"a\nb"', '"a', "'a\"", '"a\\"', "`a", '"a"b']) assert.ok("fault" in parseSelector(`x{a=${text}}`), text);
+  const faults: [string, number][] = [['x{a="b\\d"}', 6], ['x{"a="1"}', 6], ['x{""="1"}', 2], ['x{"\\xff"="1"}', 2], ["x{a\u00a0=1}", 5], ['x{"a b" "1"}', 8]];
+  for (const [text, at] of faults) {
+    const f = parseSelector(text);
+    assert.ok("fault" in f, text);
+    assert.equal(f.fault.at, at, `${text}: ${f.fault.text}`);
+  }
+  // Bytes that are no text stay what they are.
+  for (const text of ['x{a="\\xff"}', 'x{a="é\\xc3\\xc3\\xa9z\\x80"}']) {
+    const r = parseSelector(text);
+    assert.ok("selector" in r);
+    assert.equal(writeSelector(r.selector), text);
+  }
+});
+
+test("500 selectors of anything: no exception, what is read is written and read again", () => {
+  const r = random(5);
+  const letters = ["a", "é", "🔥", " ", "=", "!", "~", ",", "{", "}", '"', "'", "`", "\\", "x4", "u00e", "\n", "\0", '="', '",'];
+  for (let i = 0; i < 500; i++) {
+    const text = `t{${Array.from({ length: r(12) }, () => letters[r(letters.length)]).join("")}="1"}`;
+    for (let at = 0; at <= text.length; at++) placeAt(text, at);
+    const read = parseSelector(text);
+    if ("selector" in read) assert.deepEqual(parseSelector(writeSelector(read.selector)), read, text);
+  }
+});
+
 test("what may come next, wherever the caret is", () => {
   const whole = 'cpu{serv="a", pod=~"x';
   const want = ["type", "type", "type", "type", "label", "label", "label", "label", "label"];
   for (let i = 0; i < want.length; i++) assert.equal(placeAt(whole, i).what, want[i], `at ${i}`);
   assert.deepEqual(placeAt(whole, 10), { what: "value", from: 10, text: "", label: "serv", quoted: true });
   assert.deepEqual(placeAt(whole, whole.length), { what: "value", from: 20, text: "x", label: "pod", quoted: true });
-  assert.deepEqual(placeAt("cpu{serv", 8), { what: "label", from: 4, text: "serv" });
+  assert.deepEqual(placeAt("cpu{serv", 8), { what: "label", from: 4, text: "serv", quoted: false });
   assert.equal(placeAt('cpu{a="b"}', 10).what, "nothing");
+  // Names in quotes, begun, whole, and behind others.
+  const ends = (text: string) => placeAt(text, text.length);
+  assert.deepEqual(ends('cpu{"'), { what: "label", from: 5, text: "", quoted: true });
+  assert.deepEqual(ends('cpu{a="1", "a b'), { what: "label", from: 12, text: "a b", quoted: true });
+  assert.deepEqual(ends('cpu{"a b"'), { what: "operator", from: 9, text: "" });
+  assert.deepEqual(ends("cpu{größe !"), { what: "operator", from: 10, text: "!" });
+  assert.deepEqual(ends('cpu{"a \\"b\\""="'), { what: "value", from: 15, text: "", label: 'a "b"', quoted: true });
+  assert.deepEqual(ends("cpu{k8s/pod=~'x\\"), { what: "nothing" });
+  assert.deepEqual(ends("cpu{k8s/pod=~'x\"y"), { what: "value", from: 14, text: 'x"y', label: "k8s/pod", quoted: true });
+  assert.deepEqual(ends('cpu{"a, b}"="1", service.name="}", größe=`"`, x'), { what: "label", from: 46, text: "x", quoted: false });
+  assert.deepEqual(ends('cpu{"a b"="1"'), { what: "label", from: 13, text: "", quoted: false });
+  assert.equal(ends('cpu{"a b"="1"}').what, "nothing");
+  assert.deepEqual(["a\\", 'a\\"b', "a\\q"].map((begun) => meaning(begun, '"')), ["a\\", 'a"b', "a\\q"]);
+  assert.equal(meaning("a\\n", "`"), "a\\n");
+  assert.equal(quote('a"\\'), '"a\\"\\\\"');
 });
 
 test("numbers read as people say them", () => {
   assert.equal(format.value(1_500_000, "nanoseconds"), "1.5 ms");
   assert.equal(format.value(3 * 1024 ** 3, "bytes"), "3 GiB");
   assert.equal(format.value(1234567, "count"), "1.23 M");
-  assert.equal(format.rate(3.2e9 * 10, 10, "nanoseconds"), "3.2 cores");
+  assert.equal(format.rate(3.2e9 * 10, 10, "nanoseconds", isCpuTime("process_cpu:cpu:nanoseconds:cpu:nanoseconds:delta")), "3.2 cores");
+  for (const type of ["wall:wall:nanoseconds:wall:nanoseconds:delta", "mutex:delay:nanoseconds:contentions:count:delta", ":off_cpu:nanoseconds", ""]) assert.equal(format.rate(3.2e9 * 10, 10, "nanoseconds", isCpuTime(type)), "3.2 s/s");
   assert.equal(format.percent(1, 3), "33.3 %");
   assert.equal(format.percent(0, 0), "\u2013");
 });

@@ -17,6 +17,9 @@ enum {
 	ROWS_MAX = 262144,
 };
 #define FRAME_BYTES_MAX (25ull << 20)
+#define MAPS_BYTES_MAX	(16ull << 20)
+/* Of a process's first state in a window: so much the table of processes has for each of them anyway. */
+#define ORDINARY_BYTES (16ull << 10)
 
 struct aggregate *aggregate__new(uint32_t window, struct aggregate_limits limits)
 {
@@ -34,6 +37,8 @@ struct aggregate *aggregate__new(uint32_t window, struct aggregate_limits limits
 		a->limits.rows = ROWS_MAX;
 	if (!a->limits.frame_bytes)
 		a->limits.frame_bytes = FRAME_BYTES_MAX;
+	if (!a->limits.maps_bytes)
+		a->limits.maps_bytes = MAPS_BYTES_MAX;
 	if (!vec__push(&a->stacks, overflow) || !vec__push(&a->images, nobody))
 		return NULL;
 	return take_ptr(a);
@@ -63,18 +68,66 @@ static bool same_process(const struct dcm_process *a, const struct dcm_process *
 	return a->pid == b->pid && a->generation == b->generation && a->start_ns == b->start_ns;
 }
 
-int aggregate__image(struct aggregate *a, const struct process *p, struct maps *maps, uint32_t *ret_image)
+/* The image of the process under these maps; 0, which is nobody's: there is none. */
+static uint32_t find_image(const struct aggregate *a, const struct dcm_process *id,
+			   const struct maps *maps, uint64_t h)
 {
-	struct aggregate_image image = { .process = p->id, .maps = maps, .why = p->why };
-	uint64_t h = hash__mix(hash__mix((uintptr_t)maps, p->id.pid), p->id.generation);
 	uint32_t row, at;
 
 	for (at = hindex__first(&a->image_index, h, &row); row != HINDEX_NONE;
 	     at = hindex__next(&a->image_index, h, at, &row))
-		if (a->images.v[row].maps == maps && same_process(&a->images.v[row].process, &p->id)) {
-			*ret_image = row;
-			return 0;
-		}
+		if (a->images.v[row].maps == maps && same_process(&a->images.v[row].process, id))
+			return row;
+	return 0;
+}
+
+static uint64_t image_hash(const struct dcm_process *id, const struct maps *maps)
+{
+	return hash__mix(hash__mix((uintptr_t)maps, id->pid), id->generation);
+}
+
+/* What an image of this state adds to the window's memory. */
+static uint64_t extra_bytes(const struct aggregate *a, const struct process *p, const struct maps *m)
+{
+	const uint64_t bytes = maps__bytes(m), had = p->held_window == a->window ? 0 : ORDINARY_BYTES;
+
+	return bytes > had ? bytes - had : 0;
+}
+
+int aggregate__hold(const struct aggregate *a, struct process *p, const uint64_t *frames,
+		    uint32_t n, struct maps **maps)
+{
+	struct maps *few;
+
+	if (!*maps || n == 0 || a->maps_bytes + extra_bytes(a, p, *maps) <= a->limits.maps_bytes ||
+	    find_image(a, &p->id, *maps, image_hash(&p->id, *maps)))
+		return 0;
+	few = maps__of_frames(*maps, frames, n);
+	if (!few)
+		return -ENOMEM;
+	/* The same ranges again are the same object, and the stack is the same. */
+	if (p->few && maps__equal(p->few, few) && p->few->wrong == few->wrong) {
+		maps__unref(few);
+	} else {
+		maps__unref(p->few);
+		p->few = few;
+	}
+	*maps = p->few;
+	if (find_image(a, &p->id, p->few, image_hash(&p->id, p->few)))
+		return 0;
+	return a->maps_bytes + extra_bytes(a, p, p->few) <= 2 * a->limits.maps_bytes ? 0 : -ENOSPC;
+}
+
+int aggregate__image(struct aggregate *a, struct process *p, struct maps *maps, uint32_t *ret_image)
+{
+	struct aggregate_image image = { .process = p->id, .maps = maps, .why = p->why };
+	uint64_t h = image_hash(&p->id, maps);
+	uint32_t row = find_image(a, &p->id, maps, h);
+
+	if (row) {
+		*ret_image = row;
+		return 0;
+	}
 	row = (uint32_t)a->images.n;
 	if (!vec__push(&a->images, image))
 		return -ENOMEM;
@@ -82,8 +135,11 @@ int aggregate__image(struct aggregate *a, const struct process *p, struct maps *
 		a->images.n--;
 		return -ENOMEM;
 	}
-	if (maps)
+	if (maps) {
 		maps__ref(maps);
+		a->maps_bytes += extra_bytes(a, p, maps);
+		p->held_window = a->window;
+	}
 	*ret_image = row;
 	return 0;
 }

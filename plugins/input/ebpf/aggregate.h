@@ -77,10 +77,11 @@ struct aggregate_row {
 	uint64_t n_samples, cpu_ns;
 };
 
-/* Bounds; 0: the defaults (65,536 stacks, 262,144 rows, 25 MiB of frames). */
+/* Bounds; 0: the defaults (65,536 stacks, 262,144 rows, 25 MiB of frames, 16 MiB of mappings). */
 struct aggregate_limits {
 	uint32_t stacks, rows;
 	uint64_t frame_bytes;
+	uint64_t maps_bytes; /* of whole states; as much again of states of a few ranges */
 };
 
 struct aggregate {
@@ -100,6 +101,7 @@ struct aggregate {
 
 	struct hindex image_index, series_index, stack_index, row_index;
 	struct arena frames;
+	uint64_t maps_bytes; /* of all images: what nobody else holds, as a rule */
 	struct aggregate_limits limits;
 };
 
@@ -107,8 +109,16 @@ struct aggregate *aggregate__new(uint32_t window, struct aggregate_limits limits
 void aggregate__free(struct aggregate *a); /* NULL is fine; any thread */
 DEFINE_CLEANUP(struct aggregate *, aggregate__free);
 
+/*
+ * The state of mappings to keep for these frames [n] of a process: *maps, or, where that would be more than windows
+ * have room for, one of those of its ranges that they lie in (p->few). 0, -ENOMEM; -ENOSPC: there is no room for
+ * that either.
+ */
+int aggregate__hold(const struct aggregate *a, struct process *p, const uint64_t *frames,
+		    uint32_t n, struct maps **maps);
+
 /* The id of the process under these maps (NULL: none), of which a reference is taken. -ENOMEM. */
-int aggregate__image(struct aggregate *a, const struct process *p, struct maps *maps, uint32_t *ret_image);
+int aggregate__image(struct aggregate *a, struct process *p, struct maps *maps, uint32_t *ret_image);
 
 /* The id of an equal series or of a new one. -ENOMEM. */
 int aggregate__series(struct aggregate *a, struct dcm_str comm, struct dcm_str service,

@@ -52,7 +52,8 @@ static const struct dcm_option filter_options[] = {
 	  .def = "true",
 	  .offset = offsetof(struct settings_filter, children),
 	  .flags = DCM_OPT_RESTART,
-	  .doc = "Processes named in pids bring along what they fork from then on." },
+	  .doc = "Processes named in pids bring along what they fork from when decima was "
+		 "started." },
 	{ .name = "comms",
 	  .type = DCM_OPT_LIST,
 	  .element = DCM_OPT_STRING,

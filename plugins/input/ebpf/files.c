@@ -51,7 +51,8 @@ struct files {
 	struct wall wall;
 	uint32_t n;
 	_Atomic uint32_t waiting;
-	struct file *gone, *denied, *no_code, *unanswered; /* constant files */
+	struct file *gone, *denied, *no_code, *unanswered, *no_room; /* constant files */
+	uint32_t window, forgot_window;
 	struct files_silence silence;
 	struct file *vdso;					 /* NULL: none to be read */
 	void (*opened)(void *ctx, const struct file *f, int fd); /* NULL: nobody asked */
@@ -184,7 +185,8 @@ struct files *files__new(const struct dcm_host *host)
 	t->denied = file_new(STR(""), DCM_UNNAMED_NO_PERMISSION);
 	t->no_code = file_new(STR(""), DCM_UNNAMED_BAD_FILE);
 	t->unanswered = file_new(STR(""), DCM_UNNAMED_NOT_ANSWERED);
-	if (!t->gone || !t->denied || !t->no_code || !t->unanswered) {
+	t->no_room = file_new(STR(""), DCM_UNNAMED_NOT_HERE);
+	if (!t->gone || !t->denied || !t->no_code || !t->unanswered || !t->no_room) {
 		files__free(t);
 		return NULL;
 	}
@@ -206,6 +208,7 @@ void files__free(struct files *t)
 	file__unref(t->gone);
 	file__unref(t->denied);
 	file__unref(t->no_code);
+	file__unref(t->no_room);
 	file__unref(t->unanswered);
 	file__unref(t->vdso);
 	free(t);
@@ -297,12 +300,10 @@ static int open_proven(struct files *t, const struct maps_range *range, struct s
 	uint64_t generation;
 	bool is_proven;
 
-	if (!range->is_told)
-		return -ESRCH;
 	fd = open_by_path(t->host, -1, range, ret_stat);
 	if (fd < 0)
 		return fd;
-	is_proven = inode__generation(fd, &generation);
+	is_proven = range->is_told && inode__generation(fd, &generation);
 	wall__look(&t->wall, t->host);
 	if (!inode__device_agrees(fd, ret_stat, range) ||
 	    !wall__was_over(&t->wall, inode__date_ns(is_proven ? ret_stat->st_mtim : ret_stat->st_ctim),
@@ -469,14 +470,35 @@ static void remove_from(struct files *t, struct file *f)
 	t->n--;
 }
 
+/* What nobody refers to, and no window has met lately. */
+static void forget(struct files *t, uint32_t keep_windows)
+{
+	for (uint32_t i = 0; i < BUCKETS; i++)
+		for (struct file *f = t->buckets[i], *next; f; f = next) {
+			next = f->next;
+			if (atomic_load_explicit(&f->refs, memory_order_acquire) > 1 ||
+			    f->last_window + keep_windows >= t->window)
+				continue;
+			remove_from(t, f);
+			if (f->offer_fd >= 0)
+				atomic_fetch_sub(&t->waiting, 1);
+			file__unref(f);
+		}
+}
+
 static struct file *add_opened(struct files *t, const struct stat *st,
 			       const struct maps_range *range, int fd)
 {
 	const struct inode inode = inode__of(range, fd, st);
 	struct file *f;
 
+	/* At most once a window: it looks at all of them. */
+	if (t->n >= FILES_MAX && t->forgot_window != t->window) {
+		t->forgot_window = t->window;
+		forget(t, 0);
+	}
 	if (t->n >= FILES_MAX)
-		return NULL;
+		return t->no_room;
 	/* A file that still has a name may well be called "x (deleted)". */
 	f = file_new(st->st_nlink == 0 ? labels__without_deleted(range->name) : range->name, 0);
 	if (!f)
@@ -514,7 +536,7 @@ static struct file *of_opened(struct files *t, int fd, const struct stat *st,
 		name_again(t, f, range, fd, st);
 	else
 		f = add_opened(t, st, range, fd);
-	if (f)
+	if (f && f != t->no_room)
 		keep_for_offer(t, f, fd);
 	else
 		fd__close(fd);
@@ -572,6 +594,7 @@ struct file *files__of(struct files *t, int proc_dir, const struct maps_range *r
 {
 	struct file *f;
 
+	t->window = window;
 	if (range->kind == DCM_MAPPING_VDSO)
 		return file__ref(t->vdso ? t->vdso : t->gone);
 	f = proc_dir < 0 ? find_known(t, range, true) : NULL;
@@ -599,7 +622,8 @@ int files__open_gone(struct files *t, struct file *f, const struct maps_range *r
 
 bool files__may_retry(struct maps_range *range, uint32_t window)
 {
-	if (range->file->why != DCM_UNNAMED_FILE_GONE && range->file->why != DCM_UNNAMED_NOT_ANSWERED)
+	if (range->file->why != DCM_UNNAMED_FILE_GONE &&
+	    range->file->why != DCM_UNNAMED_NOT_ANSWERED && range->file->why != DCM_UNNAMED_NOT_HERE)
 		return false;
 	if (range->tried_window != window)
 		range->n_tries = 0;
@@ -613,17 +637,8 @@ bool files__may_retry(struct maps_range *range, uint32_t window)
 void files__sweep(struct files *t, uint32_t window)
 {
 	wall__next(&t->wall, t->host);
-	for (uint32_t i = 0; i < BUCKETS; i++)
-		for (struct file *f = t->buckets[i], *next; f; f = next) {
-			next = f->next;
-			if (atomic_load_explicit(&f->refs, memory_order_acquire) > 1 ||
-			    f->last_window + KEEP_WINDOWS >= window)
-				continue;
-			remove_from(t, f);
-			if (f->offer_fd >= 0)
-				atomic_fetch_sub(&t->waiting, 1);
-			file__unref(f);
-		}
+	t->window = window;
+	forget(t, KEEP_WINDOWS);
 }
 
 uint32_t files__count(const struct files *t)

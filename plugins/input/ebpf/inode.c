@@ -63,7 +63,7 @@ bool inode__device_agrees(int fd, const struct stat *st, const struct maps_range
 
 	if (st->st_dev == makedev(range->major, range->minor))
 		return true;
-	return fstatfs(fd, &fs) == 0 &&
+	return range->is_told && fstatfs(fd, &fs) == 0 &&
 	       (fs.f_type == BTRFS_SUPER_MAGIC || fs.f_type == OVERLAYFS_SUPER_MAGIC);
 }
 

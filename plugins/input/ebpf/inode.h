@@ -49,7 +49,10 @@ bool inode__generation(int fd, uint64_t *ret);
  */
 bool inode__agrees(int fd, const struct stat *st, const struct maps_range *range);
 
-/* It has the mapping's device as well, or lies where that cannot be compared. */
+/*
+ * It has the mapping's device as well, or lies where that cannot be compared: what the kernel told has a generation, which
+ * stands in for it; what only /proc showed has none, and is of the very device.
+ */
 bool inode__device_agrees(int fd, const struct stat *st, const struct maps_range *range);
 
 /* A date of stat(2); INT64_MAX or INT64_MIN beyond the years 1677 to 2262. */

@@ -6,6 +6,7 @@ noinst_LTLIBRARIES += plugins/input/ebpf/libpure.la
 plugins_input_ebpf_libpure_la_SOURCES = \
 	plugins/input/ebpf/accounts.c plugins/input/ebpf/accounts.h \
 	plugins/input/ebpf/aggregate.c plugins/input/ebpf/aggregate.h \
+	plugins/input/ebpf/announced.c plugins/input/ebpf/announced.h \
 	plugins/input/ebpf/balance.c plugins/input/ebpf/balance.h \
 	plugins/input/ebpf/background.c plugins/input/ebpf/background.h \
 	plugins/input/ebpf/budget.c plugins/input/ebpf/budget.h \
@@ -16,6 +17,7 @@ plugins_input_ebpf_libpure_la_SOURCES = \
 	plugins/input/ebpf/cpu_times.c plugins/input/ebpf/cpu_times.h \
 	plugins/input/ebpf/cpus.c plugins/input/ebpf/cpus.h \
 	plugins/input/ebpf/executables.c plugins/input/ebpf/executables.h \
+	plugins/input/ebpf/family.c plugins/input/ebpf/family.h \
 	plugins/input/ebpf/files.c plugins/input/ebpf/files.h \
 	plugins/input/ebpf/flush.c plugins/input/ebpf/flush.h \
 	plugins/input/ebpf/identity.c plugins/input/ebpf/identity.h \

@@ -18,6 +18,13 @@
 #include "core/base/vec.h"
 #include "plugins/input/ebpf/files.h"
 #include "plugins/input/ebpf/guarded.h"
+#include "plugins/input/ebpf/labels.h"
+#include "plugins/input/ebpf/thread.h"
+
+enum {
+	BLOCK_BYTES = 16 * 1024,
+	PATIENCES = 4, /* for all blocks: 100,000 mappings take their time on a busy machine */
+};
 
 /* Hexadecimal or decimal digits at *p, and the character `end` behind them. */
 static bool number(const char **p, unsigned base, char end, uint64_t *ret)
@@ -201,29 +208,37 @@ int maps__parse_end(struct maps_parser *p, struct maps **ret_maps)
 	return 0;
 }
 
-static int read_text(int fd, struct maps_parser *p, size_t *ret_bytes)
+/* *fd is -1 when the thread that reads has it. A text that takes too long in all is none either. */
+static int read_text(int *fd, struct maps_reader *reader, struct maps_parser *p, size_t *ret_bytes)
 {
-	char block[16 * 1024];
+	CLEANUP(mem__freep) struct errand *errand = errand__new(BLOCK_BYTES);
+	int64_t until_ns = thread__mono_ns() + PATIENCES * MAPS_PATIENCE_NS;
+	ssize_t n;
 
 	*ret_bytes = 0;
-	for (;;) {
-		ssize_t n = read(fd, block, sizeof(block));
-
-		if (n < 0 && errno == EINTR)
-			continue;
+	if (!errand)
+		return -ENOMEM;
+	errand->kind = ERRAND_TEXT;
+	errand->place = errand__process(reader->pid);
+	errand->n = BLOCK_BYTES;
+	do {
+		n = errands__make(reader->errands, &errand, fd);
+		if (n == -EBUSY || n == -EAGAIN || (reader->errands && thread__mono_ns() > until_ns))
+			n = -ETIMEDOUT;
 		if (n < 0)
-			return -errno;
-		if (n == 0)
-			return 0;
+			return (int)n;
+		reader->cpu_ns += reader->errands ? errand->cpu_ns : 0;
 		*ret_bytes += (size_t)n;
-		maps__parse(p, block, (size_t)n);
-	}
+		maps__parse(p, errand->data, (size_t)n);
+	} while (n == BLOCK_BYTES);
+	return 0;
 }
 
-int maps__read(const struct dcm_host *host, int proc_dir, struct maps **ret_maps)
+int maps__read(const struct dcm_host *host, int proc_dir, struct maps_reader *reader, struct maps **ret_maps)
 {
 	CLEANUP(fd__closep) int fd = guarded__open(host, proc_dir, DCM_GUARDED_MAPS);
 	CLEANUP(maps__unrefp) struct maps *maps = NULL;
+	struct maps_reader alone = { 0 };
 	struct maps_parser p;
 	size_t bytes;
 	int r, read_error;
@@ -233,7 +248,9 @@ int maps__read(const struct dcm_host *host, int proc_dir, struct maps **ret_maps
 	r = maps__parse_begin(&p);
 	if (r < 0)
 		return r;
-	read_error = read_text(fd, &p, &bytes);
+	if (!reader)
+		reader = &alone;
+	read_error = read_text(&fd, reader, &p, &bytes);
 	r = maps__parse_end(&p, &maps);
 	if (r < 0)
 		return r;
@@ -241,6 +258,8 @@ int maps__read(const struct dcm_host *host, int proc_dir, struct maps **ret_maps
 		return read_error;
 	if (bytes == 0)
 		return -ENODATA;
+	for (uint32_t i = 0; i < maps->n; i++)
+		maps->ranges[i].time_ns = reader->time_ns;
 	*ret_maps = take_ptr(maps);
 	return 0;
 }
@@ -272,6 +291,15 @@ static bool same_range(const struct maps_range *a, const struct maps_range *b)
 	return a->start == b->start && a->end == b->end && a->offset == b->offset && a->ino == b->ino &&
 	       a->major == b->major && a->minor == b->minor && a->is_told == b->is_told &&
 	       a->generation == b->generation && str__eq(a->name, b->name);
+}
+
+bool maps_range__same_file(const struct maps_range *a, const struct maps_range *b)
+{
+	/* What the kernel tells and what /proc shows of one file may differ, where file systems lie on others. */
+	if (a->is_told != b->is_told)
+		return str__eq(labels__without_deleted(a->name), labels__without_deleted(b->name));
+	return a->ino == b->ino && a->major == b->major && a->minor == b->minor &&
+	       (!a->is_told || a->generation == b->generation);
 }
 
 bool maps__equal(const struct maps *a, const struct maps *b)
@@ -418,6 +446,44 @@ int maps__apply(const struct maps *base, const struct maps_range *newer, uint32_
 		return error;
 	*ret_maps = take_ptr(m);
 	return 0;
+}
+
+static int by_address(const void *a, const void *b)
+{
+	const struct maps_range *x = *(const struct maps_range *const *)a,
+				*y = *(const struct maps_range *const *)b;
+
+	return (x->start > y->start) - (x->start < y->start);
+}
+
+struct maps *maps__of_frames(const struct maps *m, const uint64_t *frames, uint32_t n)
+{
+	CLEANUP(mem__freep) const struct maps_range **met = mem__zalloc(n, sizeof(*met));
+	CLEANUP(maps__unrefp) struct maps *few = met ? NEW(struct maps) : NULL;
+	size_t cap = 0;
+	uint32_t n_met = 0;
+
+	if (!few)
+		return NULL;
+	few->refs = 1;
+	few->wrong = m->wrong;
+	for (uint32_t i = 0; i < n; i++) {
+		const struct maps_range *r = maps__find(m, frames[i] - (i > 0));
+
+		if (r && (n_met == 0 || met[n_met - 1] != r))
+			met[n_met++] = r;
+	}
+	qsort(met, n_met, sizeof(const struct maps_range *), by_address);
+	for (uint32_t i = 0; i < n_met; i++)
+		if ((i == 0 || met[i] != met[i - 1]) && append(few, &cap, *met[i]) < 0)
+			return NULL;
+	few->exec_bytes = 0;
+	return take_ptr(few);
+}
+
+size_t maps__bytes(const struct maps *m)
+{
+	return sizeof(*m) + m->n * sizeof(*m->ranges) + m->arena.total_bytes;
 }
 
 void maps__unref(struct maps *m)

@@ -17,9 +17,11 @@
 
 #include "core/base/arena.h"
 #include "core/base/cleanup.h"
+#include "core/base/errands.h"
 #include "plugins/input/ebpf/perf_record.h"
 
 enum { MAPS_RANGES = 65536 }; /* kept of one process */
+#define MAPS_PATIENCE_NS INT64_C(1000000000)
 
 struct maps_range {
 	uint64_t start, end; /* [start, end) */
@@ -29,10 +31,10 @@ struct maps_range {
 	uint8_t kind;	     /* DCM_MAPPING_FILE, _VDSO or _ANON */
 	bool is_counted;     /* in exec_bytes */
 	struct dcm_str name; /* path or "[...]", with a NUL behind it; empty for unnamed memory */
+	int64_t time_ns;     /* mono: when it was made, or when the reading began that showed it */
 	/* The kernel told of the mapping itself (perf_record.h), with more than /proc shows: */
 	bool is_told;
 	uint64_t generation; /* of the inode */
-	int64_t time_ns;     /* mono: when it was made */
 	/*
 	 * NULL: not looked at yet, or no file. The reader sets it while others look, by the
 	 * functions below. How often it asked in vain in that window: see files__may_retry().
@@ -79,11 +81,21 @@ void maps__parse(struct maps_parser *p, const char *text, size_t n);
  */
 int maps__parse_end(struct maps_parser *p, struct maps **ret_maps);
 
+/* Who reads: a process whose mappings are locked, for as long as it likes, is waited for by a thread. */
+struct maps_reader {
+	struct errands *errands; /* NULL: we wait ourselves */
+	uint32_t pid;		 /* of whom it is read */
+	int64_t time_ns;	 /* mono: when the reading begins */
+	int64_t cpu_ns;		 /* added up: that the threads spent on it */
+};
+
 /*
  * The file `maps` in a directory of /proc. -ENODATA when it is empty (a kernel thread, or a leader
- * that ended before its threads), -ESRCH when the process is gone, -EACCES.
+ * that ended before its threads), -ESRCH when the process is gone, -EACCES; -ETIMEDOUT when it was not
+ * opened or read in time. reader NULL: nobody waits for us.
  */
-int maps__read(const struct dcm_host *host, int proc_dir, struct maps **ret_maps);
+int maps__read(const struct dcm_host *host, int proc_dir, struct maps_reader *reader,
+	       struct maps **ret_maps);
 
 /*
  * `base` (NULL: nothing) with [n] newer mappings laid over it, oldest first; what they cover of
@@ -96,8 +108,20 @@ int maps__apply(const struct maps *base, const struct maps_range *newer, uint32_
 /* The same mappings of the same files. */
 bool maps__equal(const struct maps *a, const struct maps *b);
 
+/* They are of one file. */
+bool maps_range__same_file(const struct maps_range *a, const struct maps_range *b);
+
 /* What a record of the kernel says was mapped; views the record's name. */
 struct maps_range maps__range_of(const struct perf_record *record);
+
+/*
+ * Only the ranges in which these frames [n] lie, a caller's a byte before its return address: with the caller's
+ * reference; NULL when memory ran out.
+ */
+struct maps *maps__of_frames(const struct maps *m, const uint64_t *frames, uint32_t n);
+
+/* What it takes in memory. */
+size_t maps__bytes(const struct maps *m);
 
 /* The range that holds the address, or NULL. */
 struct maps_range *maps__find(const struct maps *m, uint64_t address);

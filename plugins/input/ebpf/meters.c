@@ -75,6 +75,9 @@ static const struct meter own[METERS_N] = {
 				      "deferred samples that wait for tables" },
 	[METERS_DEFERRED_GIVEN_UP] = { "sampler_deferred_given_up",
 				       "deferred samples that waited in vain so far" },
+	[METERS_DOUBTED] = { "sampler_stacks_doubted", "user stacks cut so far where the kernel "
+						       "walked by another file's rules: mappings "
+						       "had changed and nobody had announced it" },
 };
 
 /* A host that ran out of memory gives NULL, and takes it back. */

@@ -5,7 +5,7 @@
  * Each look wakes a CPU, which on an idle machine costs more than what is found. So looks that find
  * little come ever more rarely, and one that finds more brings the next ones back at once. What
  * must not wait does not: the first sample of a process or of new mappings, the 1st, 2nd, 4th..
- * deferred one of a process in a second, a ring that is half full, and unwind tables that became
+ * deferred one of a process in a second, the first of each turn of files that take turns, a ring that is half full, and unwind tables that became
  * ready wake the reader by themselves. A ring that woke it brings the next looks back too: what a
  * new process runs next is to be seen while it is there. Pure arithmetic.
  */

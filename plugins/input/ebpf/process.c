@@ -33,11 +33,13 @@ enum {
 	PROCESSES_MAX = 32768,
 	KEEP_ENDED = 2, /* windows */
 	KEEP_IDLE = 30,
+	ROOM_MADE = 2048,   /* images that a full table forgets at once */
 	MANY_RANGES = 2048, /* from which on a new state costs enough to be counted too */
 	ANCESTORS_MAX = 8,  /* forks without exec that are followed back */
 };
 #define PAUSE_FIRST_NS 20000000ll /* a program that begins maps its libraries one by one */
 #define PAUSE_MAX_NS   60000000000ll
+#define ROOM_AGAIN_NS  100000000ll
 #define ASK_AGAIN_NS   1000000000ll /* whoever did not answer */
 
 struct processes {
@@ -46,6 +48,7 @@ struct processes {
 	struct identities *identities;
 	const struct trail *trail;
 	struct cgroups *cgroups;
+	struct errands *errands; /* reads what a process may keep locked */
 	struct arena texts;
 	VEC(struct dcm_str) only;   /* control groups that are wanted; empty: all */
 	struct trail_mappings told; /* the answer to the last question to the trail */
@@ -53,10 +56,8 @@ struct processes {
 	struct processes_stat stat;
 	uint64_t page_bytes;
 	uint32_t window;
-	/*
-	 * The directory of /proc that was opened last, kept for the files that are asked for next.
-	 */
-	int dir;
+	int64_t room_again_ns; /* a full table looks for room again */
+	int dir; /* of /proc that was opened last, kept for the files that are asked for next */
 	const struct process *dir_of;
 };
 
@@ -94,7 +95,8 @@ struct processes *processes__new(const struct dcm_host *host, struct files *file
 	t->dir = -1;
 	t->page_bytes = (uint64_t)sysconf(_SC_PAGESIZE);
 	t->cgroups = cgroups__new(host);
-	if (!t->cgroups) {
+	t->errands = errands__new("ebpf-maps", MAPS_PATIENCE_NS);
+	if (!t->cgroups || !t->errands) {
 		processes__free(t);
 		return NULL;
 	}
@@ -106,6 +108,7 @@ static void process_free(struct process *p)
 	if (!p)
 		return;
 	maps__unref(p->maps);
+	maps__unref(p->few);
 	for (int i = 0; i < PROCESS_OLDER; i++)
 		maps__unref(p->older[i].maps);
 	identity__fini(&p->identity);
@@ -125,6 +128,7 @@ void processes__free(struct processes *t)
 		}
 	processes__rest(t);
 	cgroups__free(t->cgroups);
+	errands__free(t->errands);
 	vec__fini(&t->only);
 	arena__fini(&t->texts);
 	free(t);
@@ -233,7 +237,8 @@ static void read_maps(struct processes *t, struct process *p, int dir)
 {
 	int64_t before = now_ns(t), cpu_before = thread__cpu_ns();
 	struct maps *maps = NULL;
-	int r = maps__read(t->host, dir, &maps);
+	struct maps_reader reader = { .errands = t->errands, .pid = p->id.pid, .time_ns = before };
+	int r = maps__read(t->host, dir, &reader, &maps);
 	bool changed = false;
 
 	t->stat.reads++;
@@ -259,7 +264,8 @@ static void read_maps(struct processes *t, struct process *p, int dir)
 		p->known_ns = before;
 		p->has_missed = false;
 	}
-	p->rest_ns = cost__rest(p->read_end_ns - before, thread__cpu_ns() - cpu_before);
+	t->stat.read_cpu_ns += (uint64_t)reader.cpu_ns;
+	p->rest_ns = cost__rest(p->read_end_ns - before, thread__cpu_ns() - cpu_before + reader.cpu_ns);
 	p->pause_ns = changed || !p->pause_ns ? PAUSE_FIRST_NS : p->pause_ns * 2;
 	if (p->pause_ns > PAUSE_MAX_NS)
 		p->pause_ns = PAUSE_MAX_NS;
@@ -389,12 +395,64 @@ static struct process *process_new(const struct sampler_sample *sample)
 	return p;
 }
 
-/* A new entry of the table; NULL when memory ran out or it is full. */
+static int64_t gone_ns(const struct process *p)
+{
+	return p->ended_ns ? p->ended_ns : p->replaced_ns ? p->replaced_ns : p->missing_ns;
+}
+
+/* Forgets what has been gone since then, or for longer, and what no window has sampled for long when this one ends. */
+static void forget(struct processes *t, int64_t gone_until_ns, uint32_t window)
+{
+	for (uint32_t i = 0; i < BUCKETS; i++)
+		for (struct process **at = &t->buckets[i]; *at;) {
+			struct process *p = *at;
+			uint32_t keep = gone_ns(p) ? KEEP_ENDED : KEEP_IDLE;
+
+			if ((!gone_ns(p) || gone_ns(p) > gone_until_ns) &&
+			    p->last_window + keep >= window) {
+				at = &p->next;
+				continue;
+			}
+			*at = p->next;
+			process_free(p);
+			t->stat.n--;
+		}
+}
+
+static int by_time(const void *a, const void *b)
+{
+	int64_t x = *(const int64_t *)a, y = *(const int64_t *)b;
+
+	return (x > y) - (x < y);
+}
+
+/* A full table forgets at once what has been gone for longest; many, for this looks at all of them, now and then. */
+static void make_room(struct processes *t, int64_t now_ns)
+{
+	if (now_ns < t->room_again_ns)
+		return;
+	CLEANUP(mem__freep) int64_t *times = mem__zalloc(t->stat.n, sizeof(*times));
+	uint32_t n = 0;
+
+	for (uint32_t i = 0; i < BUCKETS && times; i++)
+		for (const struct process *p = t->buckets[i]; p; p = p->next)
+			if (gone_ns(p))
+				times[n++] = gone_ns(p);
+	t->room_again_ns = n < ROOM_MADE ? now_ns + ROOM_AGAIN_NS : 0;
+	if (n == 0)
+		return;
+	qsort(times, n, sizeof(*times), by_time);
+	processes__rest(t);
+	forget(t, times[(n < ROOM_MADE ? n : ROOM_MADE) - 1], 0);
+}
+
+/* A new entry of the table; NULL when memory ran out, or it is full of processes that are there. */
 static struct process *add_process(struct processes *t, const struct sampler_sample *sample)
 {
 	struct process **bucket = bucket_of(t, sample->head.pid);
-	struct process *p = processes__full(t) ? NULL : process_new(sample);
+	struct process *p;
 
+	p = processes__full(t) ? NULL : process_new(sample);
 	if (!p)
 		return NULL;
 	p->is_filtered = t->only.n > 0;
@@ -702,6 +760,7 @@ static void find_image(struct processes *t, struct process *p, const struct samp
 		fd__close(dir);
 		dir = -1;
 	}
+	p->missing_ns = dir < 0 ? now_ns(t) : 0;
 	p->identity.exe = procfs__exe(exe);
 	if (dir >= 0 && !fits(t, image.maps, sample))
 		read_maps(t, p, dir);
@@ -775,6 +834,9 @@ struct process *processes__of(struct processes *t, const struct sampler_sample *
 		p->last_window = window;
 		return p;
 	}
+	/* Here alone: what looks for its ancestors holds some of them. */
+	if (processes__full(t))
+		make_room(t, (int64_t)h->time_ns);
 	p = add_process(t, sample);
 	if (!p)
 		return NULL;
@@ -789,6 +851,8 @@ static void replaced(struct process *p, int64_t when_ns)
 	if (!p->maps || p->read_end_ns < when_ns)
 		return;
 	p->maps->wrong = true;
+	if (p->few)
+		p->few->wrong = true;
 	maps__unref(p->maps);
 	p->maps = NULL;
 	p->why = DCM_UNNAMED_FILE_GONE;
@@ -926,19 +990,7 @@ void processes__rest(struct processes *t)
 void processes__sweep(struct processes *t, uint32_t window)
 {
 	processes__rest(t);
-	for (uint32_t i = 0; i < BUCKETS; i++)
-		for (struct process **at = &t->buckets[i]; *at;) {
-			struct process *p = *at;
-			uint32_t keep = p->ended_ns || p->replaced_ns ? KEEP_ENDED : KEEP_IDLE;
-
-			if (p->last_window + keep >= window) {
-				at = &p->next;
-				continue;
-			}
-			*at = p->next;
-			process_free(p);
-			t->stat.n--;
-		}
+	forget(t, 0, window);
 }
 
 struct processes_stat processes__stat(const struct processes *t)

@@ -9,9 +9,11 @@
  * ended, and tells apart two libraries that took turns at one address. The kernel does not tell of
  * munmap(2) and mremap(2): when an address or its count of executable pages shows that something
  * changed unheard, /proc is read again, never for more than a five-hundredth of the time. There is
- * no polling. Entries outlive their process by two windows.
+ * no polling. Entries outlive their process by two windows; by less when the table is full.
  *
- * Everything here belongs to the reader thread. Maps are shared by reference with the windows.
+ * Everything here belongs to the reader thread. Maps are shared by reference with the windows. /proc/PID/maps
+ * is read by threads that may hang: a process may hold the lock of its mappings, and the reader waits a second
+ * for it, once.
  */
 #ifndef DECIMA_EBPF_PROCESS_H
 #define DECIMA_EBPF_PROCESS_H
@@ -50,10 +52,16 @@ struct process {
 	bool is_filtered; /* in none of the control groups that the configuration names */
 	bool is_told;	  /* to the symbol sources */
 	int64_t ended_ns, replaced_ns; /* mono, of exit() and of exec(); 0: not yet */
+	/*
+	 * When it was not there any more to be asked (mono): the record of its end may have come before its first
+	 * sample, to nobody, or is to come. 0: it was there.
+	 */
+	int64_t missing_ns;
 
 	struct maps *maps; /* the newest state's; NULL: `why` says why */
 	int64_t since_ns;
 	struct process_state older[PROCESS_OLDER]; /* newest first */
+	struct maps *few; /* of what a window had no room for, by frames; the last ones. NULL: none */
 	int64_t known_ns; /* what the kernel told until then is in `maps` */
 	bool has_missed;  /* but for some, since /proc was read */
 	enum dcm_unnamed why;
@@ -67,6 +75,7 @@ struct process {
 	int64_t unanswered_ns;
 	struct identity identity; /* its paths, and the labels they make */
 	uint32_t last_window;	  /* that sampled it */
+	uint32_t held_window;	  /* that has an image of it: aggregate.h */
 };
 
 struct processes; /* the table */
@@ -86,12 +95,12 @@ void processes__free(struct processes *t);
 int processes__only(struct processes *t, const struct dcm_list *cgroups);
 
 /*
- * The image that a record is of, made and read when it is new. NULL when memory ran out or the
- * table is full.
+ * The image that a record is of, made and read when it is new: then others that have ended may be gone. NULL when
+ * memory ran out or the table is full.
  */
 struct process *processes__of(struct processes *t, const struct sampler_sample *sample, uint32_t window);
 
-/* There is no room for another image: 32,768 are known. */
+/* There is no room for another image: 32,768 are known, and none of them has ended. */
 bool processes__full(const struct processes *t);
 
 /*
@@ -133,6 +142,7 @@ void processes__sweep(struct processes *t, uint32_t window);
 struct processes_stat {
 	uint32_t n;
 	uint64_t reads, denied; /* of maps */
+	uint64_t read_cpu_ns;	/* of the threads that read them for us */
 	uint64_t applied;	/* states made of what the kernel told */
 	uint64_t replayed;	/* images that needed no reading at all */
 };

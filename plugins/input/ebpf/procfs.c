@@ -35,16 +35,20 @@ uint64_t procfs__whole_ticks(uint64_t start_ns)
 	return start_ns / TICK_NS * TICK_NS;
 }
 
-/*
- * The state and field 22 of a text of /proc/PID/stat; the name in field 2 may hold anything, ')'
- * too.
- */
-static bool parse_stat(struct dcm_str stat, char *ret_state, uint64_t *ret_ticks)
+/* Fields 3, 4 and 22 of /proc/PID/stat. */
+struct stat_text {
+	char state;
+	uint32_t parent;
+	uint64_t ticks;
+};
+
+/* The name in field 2 may hold anything, ')' too. */
+static bool parse_stat(struct dcm_str stat, struct stat_text *ret)
 {
 	const char *at = stat.n ? memrchr(stat.p, ')', stat.n) : NULL;
 	unsigned long long ticks;
 
-	if (!at || sscanf(at, ") %c", ret_state) != 1)
+	if (!at || sscanf(at, ") %c %10u", &ret->state, &ret->parent) != 2)
 		return false;
 	at++;
 	for (int field = 3; field <= 22; field++) {
@@ -55,7 +59,7 @@ static bool parse_stat(struct dcm_str stat, char *ret_state, uint64_t *ret_ticks
 	}
 	if (sscanf(at, "%20llu", &ticks) != 1)
 		return false;
-	*ret_ticks = ticks;
+	ret->ticks = ticks;
 	return true;
 }
 
@@ -82,37 +86,45 @@ static int open_thread(int leader, uint32_t tid)
 	return take_fd(dir);
 }
 
-static int read_stat(int dir, char *ret_state, uint64_t *ret_ticks)
+static int read_stat(int dir, struct stat_text *ret)
 {
 	struct buf text = { 0 };
 	bool fine = fd__read_path(dir, "stat", TEXT_BYTES_MAX, &text) == 0 &&
-		    parse_stat(buf__view(&text), ret_state, ret_ticks);
+		    parse_stat(buf__view(&text), ret);
 
 	buf__fini(&text);
 	return fine ? 0 : -ESRCH;
 }
 
-int procfs__start(uint32_t pid, uint64_t *ret_start_ns)
+int procfs__parent(uint32_t pid, uint32_t *ret_parent, uint64_t *ret_start_ns)
 {
 	CLEANUP(fd__closep) int dir = open_proc(pid);
-	uint64_t ticks;
-	char state;
+	struct stat_text stat;
 
-	if (dir < 0 || read_stat(dir, &state, &ticks) < 0)
+	if (dir < 0 || read_stat(dir, &stat) < 0)
 		return -ESRCH;
-	*ret_start_ns = ticks * TICK_NS;
+	*ret_parent = stat.parent;
+	*ret_start_ns = stat.ticks * TICK_NS;
 	return 0;
+}
+
+int procfs__start(uint32_t pid, uint64_t *ret_start_ns)
+{
+	uint32_t parent;
+
+	return procfs__parent(pid, &parent, ret_start_ns);
 }
 
 /* *ret_state: 'Z' for a leader whose directory shows nothing of its program any more. */
 static int open_leader(const struct procfs_id *id, char *ret_state)
 {
 	CLEANUP(fd__closep) int dir = open_proc(id->pid);
-	uint64_t ticks = 0;
+	struct stat_text stat;
 
 	*ret_state = 0;
-	if (dir < 0 || read_stat(dir, ret_state, &ticks) < 0 || ticks != id->start_ns / TICK_NS)
+	if (dir < 0 || read_stat(dir, &stat) < 0 || stat.ticks != id->start_ns / TICK_NS)
 		return -ESRCH;
+	*ret_state = stat.state;
 	return take_fd(dir);
 }
 

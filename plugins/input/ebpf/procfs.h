@@ -29,6 +29,8 @@ int procfs__open(const struct procfs_id *id);
 
 /* When the process began that has the pid now, in whole ticks: 0 or -ESRCH. */
 int procfs__start(uint32_t pid, uint64_t *ret_start_ns);
+/* And who forked it, or adopted it. */
+int procfs__parent(uint32_t pid, uint32_t *ret_parent, uint64_t *ret_start_ns);
 
 /*
  * Texts, the caller's to free; NULL when they cannot be read. Paths are clean UTF-8. exe: of the

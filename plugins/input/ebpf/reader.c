@@ -60,7 +60,8 @@ struct reader {
 	/* CPUs are started one after the other: when the next one is (mono), and how far apart. */
 	int64_t start_ns, spread_ns;
 	bool all_started;
-	uint64_t n_filtered;	     /* samples that filter.cgroups leaves out */
+	uint64_t n_filtered; /* samples that filter.cgroups leaves out */
+	uint64_t n_doubted;  /* whose stacks were cut, since they were walked by other mappings */
 	uint64_t n_records, n_taken; /* samples and events; samples in the last drain */
 	uint64_t n_cut;		     /* drains that left something in the rings */
 	uint64_t n_unaccounted;	     /* sampler__unaccounted(), the most of any window */
@@ -120,6 +121,20 @@ struct taken {
 	bool maps_certain;
 };
 
+/* Cuts a stack of which not all is to be believed. */
+static void judge(struct reader *r, const struct process *p, const struct taken *taken,
+		  const struct maps *maps, struct aggregate_stack *stack)
+{
+	struct unwinder_verdict v;
+
+	if (!r->unwinder || taken->is_deferred)
+		return;
+	v = unwinder__judge(r->unwinder, p, taken->sample, maps, taken->frames);
+	r->n_doubted += v.outcome == SAMPLER_OUTCOME_CHANGED && stack->outcome != v.outcome;
+	stack->n_user = v.n_user;
+	stack->outcome = v.outcome;
+}
+
 /* The window's stack of a sample: 0, or -ENOMEM. */
 static int stack_of(struct reader *r, struct process *p, const struct taken *taken, uint32_t *ret_stack)
 {
@@ -132,19 +147,26 @@ static int stack_of(struct reader *r, struct process *p, const struct taken *tak
 		.kernel_cut = sample->head.flags & SAMPLER_KERNEL_CUT,
 		.maps_certain = taken->maps_certain,
 	};
-	struct maps *maps = taken->maps, *before;
+	struct maps *maps = taken->maps, *before, *held;
 	int error;
 
 	if (stack.n_user && !taken->is_deferred)
 		maps = processes__maps(r->processes, p, sample, false, &stack.maps_certain);
 	do {
-		error = stack.n_user ? aggregate__image(r->window, p, maps, &stack.image) : 0;
+		judge(r, p, taken, maps, &stack);
+		held = maps;
+		error = aggregate__hold(r->window, p, stack.frames + stack.n_kernel, stack.n_user, &held);
+		*ret_stack = AGGREGATE_OVERFLOW;
+		if (error == -ENOSPC)
+			return 0;
+		if (error == 0 && stack.n_user)
+			error = aggregate__image(r->window, p, held, &stack.image);
 		if (error < 0)
 			return error;
 		if (aggregate__find_stack(r->window, &stack, ret_stack))
 			return 0;
 		before = maps;
-		if (!look(r, p, maps, &stack) && !taken->is_deferred)
+		if (!look(r, p, held, &stack) && !taken->is_deferred)
 			maps = processes__maps(r->processes, p, sample, true, &stack.maps_certain);
 	} while (maps != before);
 	return aggregate__add_stack(r->window, &stack, ret_stack);
@@ -383,10 +405,17 @@ static void tell_cache(struct reader *r, const struct unwind_cache_stat *cache)
 		     r->host->data_dir, strerror(-cache->last_failure));
 }
 
+/* Of the threads that have to do with samples. */
+static int64_t threads_cpu_ns(const struct reader *r)
+{
+	return r->cpu_ns + windows__cpu_ns(r->parts.windows) +
+	       (int64_t)processes__stat(r->processes).read_cpu_ns;
+}
+
 static void show(struct reader *r, const struct sampler_stats *stats)
 {
 	struct processes_stat known = processes__stat(r->processes);
-	int64_t cpu_ns = r->cpu_ns + windows__cpu_ns(r->parts.windows);
+	int64_t cpu_ns = threads_cpu_ns(r);
 	uint64_t map_bytes = sampler__map_bytes(r->parts.sampler);
 
 	meters__programs(&r->meters, stats);
@@ -396,6 +425,7 @@ static void show(struct reader *r, const struct sampler_stats *stats)
 	meters__set(&r->meters, METERS_RECORDS, (double)r->n_records);
 	meters__set(&r->meters, METERS_ROUNDS_CUT, (double)r->n_cut);
 	meters__set(&r->meters, METERS_FILTERED_CGROUP, (double)r->n_filtered);
+	meters__set(&r->meters, METERS_DOUBTED, (double)r->n_doubted);
 	meters__set(&r->meters, METERS_CPU_SECONDS, (double)cpu_ns / 1e9);
 	meters__set(&r->meters, METERS_UNANSWERED, (double)files__silence(r->parts.files)->n);
 	if (r->unwinder) {
@@ -494,8 +524,8 @@ static void tell_budget(const struct reader *r, uint32_t before, const struct bu
 /* Of the programs as they measured it, the interrupts around them, and our threads. */
 static uint64_t cpu_ns(const struct reader *r, const struct sampler_stats *stats)
 {
-	return (uint64_t)(r->cpu_ns + windows__cpu_ns(r->parts.windows)) +
-	       stats->stat[SAMPLER_STAT_RUN_NS] + stats->stat[SAMPLER_STAT_ENTRIES] * BUDGET_INTERRUPT_NS;
+	return (uint64_t)threads_cpu_ns(r) + stats->stat[SAMPLER_STAT_RUN_NS] +
+	       stats->stat[SAMPLER_STAT_ENTRIES] * BUDGET_INTERRUPT_NS;
 }
 
 /* A change of options has set the windows' to the configured one. */

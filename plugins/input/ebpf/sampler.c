@@ -26,6 +26,8 @@
 #include "core/base/mem.h"
 #include "core/base/str.h"
 #include "plugins/input/ebpf/accounts.h"
+#include "plugins/input/ebpf/family.h"
+#include "plugins/input/ebpf/procfs.h"
 #include "plugins/input/ebpf/thread.h"
 
 enum {
@@ -47,6 +49,7 @@ struct sampler {
 	struct bpf_link *links[N_LINKS];
 	struct ring_buffer *samples, *raws, *events;
 	const volatile struct sampler_stats *stats; /* [n_cpus], mapped */
+	uint64_t n_not_followed; /* beside what is in these, when it was opened */
 	size_t stats_bytes;
 	struct unwind_rule *rules;     /* [TABLES_RULES], mapped */
 	struct tables_bucket *buckets; /* [TABLES_BUCKETS], mapped */
@@ -197,6 +200,36 @@ static int fill_filters(struct sampler *s, const struct settings_filter *f)
 	return 0;
 }
 
+/* 1: it was not followed yet. The programs may have come first; as theirs, what has no room counts. */
+static int follow(void *ctx, uint32_t pid, bool is_there)
+{
+	struct sampler *s = ctx;
+	struct bpf_map *followed = s->bpf->maps.filter_pids;
+	uint64_t named = 0;
+
+	if (!is_there) {
+		bpf_map__delete_elem(followed, &pid, sizeof(pid), 0);
+		return 0;
+	}
+	if (bpf_map__update_elem(followed, &pid, sizeof(pid), &named, sizeof(named), BPF_NOEXIST) == 0)
+		return 1;
+	s->n_not_followed += errno == E2BIG || errno == ENOMEM;
+	return errno == EEXIST || errno == E2BIG || errno == ENOMEM ? 0 : -errno;
+}
+
+/*
+ * Children that the processes forked after this one was started, which may have found them in /proc itself, and before
+ * the program was attached that follows them.
+ */
+static int follow_family(struct sampler *s, const struct settings_filter *f)
+{
+	uint64_t start_ns;
+
+	if (f->pids.n == 0 || !f->children || procfs__start((uint32_t)getpid(), &start_ns) < 0)
+		return 0;
+	return family__since(f->pids.items, f->pids.n, start_ns, follow, s);
+}
+
 /* ------------------------------------------------------------------------------------------------
  * Reading
  */
@@ -266,7 +299,7 @@ bool sampler__drain(struct sampler *s, const struct sampler_sink *sink)
 
 void sampler__stats(const struct sampler *s, struct sampler_stats *ret_sum)
 {
-	struct sampler_stats sum = { 0 };
+	struct sampler_stats sum = { .stat = { [SAMPLER_STAT_FOLLOWED_FULL] = s->n_not_followed } };
 
 	for (uint32_t cpu = 0; cpu < s->n_cpus; cpu++) {
 		for (int i = 0; i < SAMPLER_STAT_N; i++)
@@ -434,6 +467,9 @@ int sampler__open(const struct settings *settings, const struct probe *probe, ui
 	r = attach_tracepoints(s);
 	if (r < 0)
 		return probe__explain(probe, "attach to exec and exit", r, NULL, err);
+	r = follow_family(s, &settings->filter);
+	if (r < 0)
+		return probe__explain(probe, "follow the children of processes", r, NULL, err);
 	sampler__set_period(s, settings__period_ns(settings));
 	sampler__set_exclude_self(s, settings->filter.exclude_self);
 	*ret = take_ptr(s);

@@ -15,7 +15,7 @@ struct settings_filter {
 	struct dcm_list pids;	 /* of int64_t; empty: every process */
 	struct dcm_list comms;	 /* of const char *; empty: every process */
 	struct dcm_list cgroups; /* of const char *; empty: every process */
-	bool children;		 /* pids bring along what they fork from now on */
+	bool children;		 /* pids bring along what they fork since we began */
 	bool exclude_self;
 };
 

@@ -18,6 +18,7 @@
 #include "core/base/mem.h"
 #include "core/base/str.h"
 #include "core/base/vec.h"
+#include "plugins/input/ebpf/announced.h"
 #include "plugins/input/ebpf/files.h"
 #include "plugins/input/ebpf/maps.h"
 
@@ -35,9 +36,11 @@ struct known {
 	struct known *next;
 	struct tables_image image;
 	struct maps *maps; /* as announced */
+	struct announced announced;
 	uint32_t last_window;
 	bool ended;
 	bool turns; /* files have changed places in it, and its executable pages were as many as before */
+	bool is_cut; /* there were more mappings than are announced */
 	bool opened; /* every file of these maps, because a stack went on where no copy of it reaches */
 };
 
@@ -54,7 +57,8 @@ struct unwinder {
 	struct known *buckets[BUCKETS];
 	VEC(struct waiting) waiting; /* oldest first */
 	size_t waiting_bytes;
-	uint64_t changes; /* of the tables, when the waiting were last tried */
+	uint64_t changes;  /* of the tables, when the waiting were last tried */
+	int64_t looked_ns; /* mono: at the rings, last */
 	uint32_t window;
 	uint64_t page_bytes;
 	struct unwinder_stat stat;
@@ -84,6 +88,7 @@ static void known_free(struct unwinder *u, struct known *k)
 {
 	tables__gone(u->parts.tables, &k->image);
 	maps__unref(k->maps);
+	announced__fini(&k->announced);
 	free(k);
 }
 
@@ -114,8 +119,8 @@ static struct known **bucket_of(struct unwinder *u, uint32_t pid)
 	return &u->buckets[hash__mix(0, pid) % BUCKETS];
 }
 
-/* The image of a process, made when it is new; NULL when memory ran out. */
-static struct known *known_of(struct unwinder *u, const struct process *p)
+/* The image of a process, made when it is new and may be; else NULL, also when memory ran out. */
+static struct known *known_of(struct unwinder *u, const struct process *p, bool may_make)
 {
 	struct known **bucket = bucket_of(u, p->id.pid), *k;
 
@@ -123,7 +128,7 @@ static struct known *known_of(struct unwinder *u, const struct process *p)
 		if (k->image.pid == p->id.pid && k->image.start_ns == p->start_ns &&
 		    k->image.exec_id == p->exec_id)
 			return k;
-	k = NEW(struct known);
+	k = may_make ? NEW(struct known) : NULL;
 	if (!k)
 		return NULL;
 	k->image = (struct tables_image){ p->id.pid, p->start_ns, p->exec_id };
@@ -146,6 +151,17 @@ static bool may_come(const struct file *f, bool went)
 	return f->why == DCM_UNNAMED_NOT_ANSWERED || (went && f->why == DCM_UNNAMED_FILE_GONE);
 }
 
+/*
+ * A file that is no ELF file holds what a compiler at run time made, as one in memory does that it maps twice; of
+ * another that cannot be opened nobody knows whether its code keeps frame pointers.
+ */
+static enum tables_code without_tables(const struct maps_range *m)
+{
+	return m->file->why == DCM_UNNAMED_BAD_FILE || str__starts(m->name, STR("/memfd:"))
+		       ? TABLES_MEMORY
+		       : TABLES_UNKNOWN;
+}
+
 /* went: with the process, and so did what could not be opened. */
 static struct tables_range range_of(const struct maps_range *m, bool went)
 {
@@ -153,9 +169,10 @@ static struct tables_range range_of(const struct maps_range *m, bool went)
 
 	if (str__eq(m->name, STR("[stack]"))) {
 		r.code = TABLES_STACK;
-	} else if (m->kind == DCM_MAPPING_ANON ||
-		   (m->file && !m->file->is_code && !may_come(m->file, went))) {
+	} else if (m->kind == DCM_MAPPING_ANON) {
 		r.code = TABLES_MEMORY;
+	} else if (m->file && !m->file->is_code && !may_come(m->file, went)) {
+		r.code = without_tables(m);
 	} else if (m->file && m->file->is_code) {
 		r.code = TABLES_FILE;
 		r.build_id = m->file->build_id;
@@ -171,14 +188,6 @@ static bool lost_files(const struct maps *maps)
 	return false;
 }
 
-static bool same_file(const struct maps_range *a, const struct maps_range *b)
-{
-	/* What the kernel tells and what /proc shows of one file may differ, where file systems lie on others. */
-	if (a->is_told != b->is_told)
-		return str__eq(a->name, b->name);
-	return a->ino == b->ino && a->major == b->major && a->minor == b->minor;
-}
-
 /* Another file lies where one did, and the count of pages does not show it. */
 static bool is_turn(const struct maps *now, const struct maps *before)
 {
@@ -188,7 +197,7 @@ static bool is_turn(const struct maps *now, const struct maps *before)
 		const struct maps_range *r = &now->ranges[i], *old = maps__find(before, r->start);
 
 		if (r->kind == DCM_MAPPING_FILE && old && old->kind == DCM_MAPPING_FILE &&
-		    !same_file(r, old))
+		    !maps_range__same_file(r, old))
 			return true;
 	}
 	return false;
@@ -212,6 +221,7 @@ static void announce(struct unwinder *u, struct known *k, const struct process *
 					 (uint32_t)u->ranges.n);
 	if (error < 0 && error != -E2BIG)
 		return;
+	k->is_cut = error == -E2BIG;
 	maps__unref(k->maps);
 	k->maps = maps__ref(maps);
 	k->opened = false;
@@ -219,19 +229,69 @@ static void announce(struct unwinder *u, struct known *k, const struct process *
 
 static struct known *see(struct unwinder *u, const struct process *p)
 {
-	struct known *k = p->kthread ? NULL : known_of(u, p);
+	struct known *k = p->kthread ? NULL : known_of(u, p, true);
+	int64_t begun_ns;
 
 	if (!k)
 		return NULL;
 	k->last_window = u->window;
-	if (p->maps && k->maps != p->maps)
-		announce(u, k, p, p->maps);
+	k->ended |= p->missing_ns != 0; /* the record of its end came before, to nobody */
+	if (!p->maps || k->maps == p->maps)
+		return k;
+	begun_ns = u->parts.host->mono_ns(u->parts.host);
+	announce(u, k, p, p->maps);
+	if (k->maps == p->maps)
+		announced__add(&k->announced, k->maps, begun_ns,
+			       u->parts.host->mono_ns(u->parts.host), u->looked_ns);
 	return k;
 }
 
 void unwinder__see(struct unwinder *u, const struct process *p)
 {
 	see(u, p);
+}
+
+/* Where a walk that ended in no mapping may have come to one that found no room. */
+static uint32_t without_room(const struct known *k, uint32_t outcome)
+{
+	return outcome == SAMPLER_OUTCOME_NO_MAP && k->is_cut ? SAMPLER_OUTCOME_OVER_BUDGET : outcome;
+}
+
+static bool has_same_rule(void *ctx, const struct maps_range *by, const struct maps_range *of,
+			  uint64_t address)
+{
+	const struct file *a = maps_range__file(by), *b = maps_range__file(of);
+	struct unwinder *u = ctx;
+
+	return a && b && a->is_code && b->is_code &&
+	       tables__same_rule(u->parts.tables, a->build_id, address - by->start + by->offset,
+				 b->build_id, address - of->start + of->offset);
+}
+
+struct unwinder_verdict unwinder__judge(struct unwinder *u, const struct process *p,
+					const struct sampler_sample *sample,
+					const struct maps *maps, const uint64_t *frames)
+{
+	struct known *k = sample->head.flags & SAMPLER_COMPAT ? NULL : known_of(u, p, false);
+	struct unwinder_verdict v = { sample->n_user, (uint8_t)sample->outcome };
+	struct announced_walk walk = { .time_ns = (int64_t)sample->head.time_ns,
+				       .maps = maps,
+				       .frames = frames + sample->n_kernel,
+				       .n = v.n_user,
+				       .same = has_same_rule,
+				       .ctx = u };
+	uint32_t sure;
+
+	if (!k || v.n_user == 0)
+		return v;
+	v.outcome = (uint8_t)without_room(k, v.outcome);
+	/* Nobody looked for a caller of the last frame. */
+	walk.n -= v.outcome == SAMPLER_OUTCOME_DEFERRED_LIMIT;
+	sure = maps ? announced__n_sure(&k->announced, &walk) : walk.n;
+	/* The frame itself is right; who called it was found by rules that are not its own. */
+	if (sure < walk.n)
+		v = (struct unwinder_verdict){ (uint16_t)(sure + 1), SAMPLER_OUTCOME_CHANGED };
+	return v;
 }
 
 void unwinder__event(struct unwinder *u, const struct sampler_event *event)
@@ -285,7 +345,7 @@ static int open_file(struct unwinder *u, struct process *p, const struct waiting
 		return -EAGAIN;
 	/* A file that cannot be opened has code all the same: without rules, that is. */
 	if (now.code == TABLES_PENDING)
-		now.code = TABLES_MEMORY;
+		now.code = without_tables(range);
 	return tables__bind(u->parts.tables, image, start, now.code, now.build_id) ? 0 : -EAGAIN;
 }
 
@@ -367,6 +427,8 @@ static bool walk(struct unwinder *u, struct waiting *w, struct tables_walk *ret)
 		w->maps = maps__ref(maps);
 		see(u, p);
 	}
+	if (k)
+		ret->outcome = without_room(k, ret->outcome);
 	if (ret->outcome == SAMPLER_OUTCOME_COPY_END)
 		open_all(u, p, w, k);
 	if (ret->n == 0) {
@@ -457,9 +519,7 @@ void unwinder__retry(struct unwinder *u, uint32_t window, bool finish)
 	u->window = window;
 	while (u->waiting.n && (finish || now - u->waiting.v[0].since_ns > WAIT_NS))
 		give_up(u);
-	if (changes == u->changes)
-		return;
-	for (size_t i = 0; i < u->waiting.n; i++) {
+	for (size_t i = 0; changes != u->changes && i < u->waiting.n; i++) {
 		struct waiting w = u->waiting.v[i];
 		struct tables_walk result;
 
@@ -471,9 +531,12 @@ void unwinder__retry(struct unwinder *u, uint32_t window, bool finish)
 		u->waiting_bytes -= w.raw->sample.head.size;
 		waiting_fini(&w, true);
 	}
-	u->waiting.n = n;
+	if (changes != u->changes)
+		u->waiting.n = n;
 	/* Announcements made on the way are no news. */
 	u->changes = tables__changes(u->parts.tables);
+	/* What is announced from here on programs see until the next look. */
+	u->looked_ns = u->parts.host->mono_ns(u->parts.host);
 }
 
 struct unwinder_stat unwinder__stat(const struct unwinder *u)

@@ -45,6 +45,19 @@ void unwinder__free(struct unwinder *u); /* NULL is fine; what still waits is go
 /* A process was sampled: announces its mappings if that is news. */
 void unwinder__see(struct unwinder *u, const struct process *p);
 
+/* How many of its user frames are right, and how it ended. */
+struct unwinder_verdict {
+	uint16_t n_user;
+	uint8_t outcome; /* enum sampler_outcome */
+};
+/*
+ * What is to be believed of a sample that was walked in the kernel, by the mappings that were announced then.
+ * `maps` are those of its time, as they are known by now; NULL: they are not.
+ */
+struct unwinder_verdict unwinder__judge(struct unwinder *u, const struct process *p,
+					const struct sampler_sample *sample,
+					const struct maps *maps, const uint64_t *frames);
+
 /* The image ended, or another took its place. */
 void unwinder__event(struct unwinder *u, const struct sampler_event *event);
 

@@ -4,7 +4,6 @@
 # perf_map_pure is all but the entry: the unit test and the fuzz target link it.
 perf_map_pure = \
 	plugins/input/perf_map/dump.c plugins/input/perf_map/dump.h \
-	plugins/input/perf_map/errands.c plugins/input/perf_map/errands.h \
 	plugins/input/perf_map/map.c plugins/input/perf_map/map.h \
 	plugins/input/perf_map/proc.c plugins/input/perf_map/proc.h \
 	plugins/input/perf_map/processes.c plugins/input/perf_map/processes.h \

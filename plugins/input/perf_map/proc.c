@@ -22,7 +22,7 @@
 #include "core/base/cleanup.h"
 #include "core/base/fd.h"
 
-enum { PROC_FILE_MAX = 64 << 10 };
+enum { PROC_FILE_MAX = 64 << 10, BLOCK_BYTES = 16 << 10 };
 static const uint64_t SECOND_NS = 1000000000;
 
 static int read_proc(const char *proc, uint32_t pid, const char *name, struct buf *ret)
@@ -192,31 +192,55 @@ static bool is_jitdump(const char *path)
 	return digits && strcmp(name + 5 + digits, ".dump") == 0;
 }
 
-int proc__jitdump(const struct dcm_host *host, const char *proc, uint32_t pid,
-		  char ret_path[static PROC_PATH_MAX])
+/* What of the text was read, cut into lines. */
+struct lines {
+	char line[PROC_PATH_MAX + 128];
+	size_t n; /* of the line that has not ended */
+};
+
+/* True with the path when a line of the text names a jitdump. What is longer than a path is none. */
+static bool find_jitdump(struct lines *l, const char *text, size_t n, char ret_path[static PROC_PATH_MAX])
 {
-	CLEANUP(mem__freep) char *line = NULL;
-	size_t cap = 0;
-	ssize_t n;
-	int fd = open_of(host, proc, pid, DCM_GUARDED_MAPS), rc = -ENOENT;
-	FILE *f;
+	for (size_t i = 0; i < n; i++) {
+		const char *at = NULL;
 
-	if (fd < 0)
-		return fd;
-	f = fdopen(fd, "re");
-	if (!f) {
-		fd__close(fd);
-		return -ENOMEM;
-	}
-	while (rc == -ENOENT && (n = getline(&line, &cap, f)) > 0) {
-		const char *at = strchr(line, '/');
-
-		line[n - 1] = line[n - 1] == '\n' ? '\0' : line[n - 1];
+		if (text[i] != '\n') {
+			l->n += l->n < sizeof(l->line);
+			l->line[l->n - 1] = text[i];
+			continue;
+		}
+		if (l->n < sizeof(l->line)) {
+			l->line[l->n] = 0;
+			at = strchr(l->line, '/');
+		}
+		l->n = 0;
 		if (at && is_jitdump(at) && strlen(at) < PROC_PATH_MAX) {
 			memcpy(ret_path, at, strlen(at) + 1);
-			rc = 0;
+			return true;
 		}
 	}
-	fclose(f);
-	return rc;
+	return false;
+}
+
+int proc__jitdump(const struct dcm_host *host, struct errands *errands, const char *proc,
+		  uint32_t pid, char ret_path[static PROC_PATH_MAX])
+{
+	CLEANUP(mem__freep) struct errand *errand = errand__new(BLOCK_BYTES);
+	CLEANUP(fd__closep) int fd = open_of(host, proc, pid, DCM_GUARDED_MAPS);
+	struct lines lines = { .n = 0 };
+	ssize_t n;
+
+	if (fd < 0 || !errand)
+		return fd < 0 ? fd : -ENOMEM;
+	errand->kind = ERRAND_TEXT;
+	errand->place = errand__process(pid);
+	errand->n = BLOCK_BYTES;
+	do {
+		n = errands__make(errands, &errand, &fd);
+		if (n < 0)
+			return (int)n;
+		if (find_jitdump(&lines, errand->data, (size_t)n, ret_path))
+			return 0;
+	} while (n == BLOCK_BYTES);
+	return -ENOENT;
 }

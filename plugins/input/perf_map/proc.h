@@ -12,6 +12,8 @@
 
 #include <decima/plugin.h>
 
+#include "core/base/errands.h"
+
 enum { PROC_PATH_MAX = 4096 };
 
 /* Where processes see the same files: a mount namespace, and a directory in it. */
@@ -41,10 +43,11 @@ int proc__open_root(const struct dcm_host *host, const char *proc, uint32_t pid)
 /*
  * The jitdump of a process, told by what it maps: runtimes map the first page of jit-PID.dump for
  * others to see, wherever they write it. The path is as the process sees its files. 0; -ENOENT:
- * none is mapped (or it was removed); a negative errno. Costs a microsecond or two for each
- * mapping.
+ * none is mapped (or it was removed); -ETIMEDOUT, -EBUSY or -EAGAIN: the process does not let its mappings be
+ * read; a negative errno. Costs a microsecond or two for each mapping. errands: NULL: who asks waits as long
+ * as it takes.
  */
-int proc__jitdump(const struct dcm_host *host, const char *proc, uint32_t pid,
-		  char ret_path[static PROC_PATH_MAX]);
+int proc__jitdump(const struct dcm_host *host, struct errands *errands, const char *proc,
+		  uint32_t pid, char ret_path[static PROC_PATH_MAX]);
 
 #endif

@@ -29,7 +29,7 @@
 #include "core/base/fd.h"
 #include "core/base/hash.h"
 #include "core/base/mem.h"
-#include "plugins/input/perf_map/errands.h"
+#include "core/base/errands.h"
 #include "plugins/input/perf_map/proc.h"
 #include "plugins/input/perf_map/source.h"
 
@@ -496,7 +496,7 @@ static int open_dump(struct processes *t, struct process *p, int64_t now_ns, boo
 		if (p->dump_pause_ns > DUMP_PAUSE_S * SECOND_NS)
 			p->dump_pause_ns = DUMP_PAUSE_S * SECOND_NS;
 		p->dump_ns = now_ns + p->dump_pause_ns;
-		rc = proc__jitdump(t->config.host, t->config.proc, p->id.pid, path);
+		rc = proc__jitdump(t->config.host, t->errands, t->config.proc, p->id.pid, path);
 		if (rc)
 			return rc;
 		p->dump_path = strdup(path);
@@ -756,7 +756,7 @@ int processes__new(const struct processes_config *config, struct processes **ret
 	pthread_mutex_init(&t->notes.lock, NULL);
 	t->own_root_fd = open(config->root, O_PATH | O_DIRECTORY | O_CLOEXEC);
 	rc = t->own_root_fd < 0 ? -errno : 0;
-	t->errands = errands__new(config->patience_ns);
+	t->errands = errands__new("perf-map-reads", config->patience_ns);
 	if (!rc && !t->errands)
 		rc = -ENOMEM;
 	if (rc) {

@@ -25,7 +25,7 @@
 #include <time.h>
 
 #include "plugins/input/perf_map/dump.h"
-#include "plugins/input/perf_map/errands.h"
+#include "core/base/errands.h"
 #include "plugins/input/perf_map/map.h"
 
 /* A last line without a newline is one when its file's size and time stood still for so long. */

@@ -123,7 +123,7 @@ static uint32_t choose_counting(const struct target *t, const struct dcm_batch *
 			bytes |= 1u << c;
 	}
 	*ret_steady = change->has_mean_sizes ? bytes : counting;
-	if (!(t->plan->compute_delta || t->plan->is_delta) || !(counting & wanted))
+	if (!(t->plan->compute_delta || t->is_delta) || !(counting & wanted))
 		return 0;
 	if (change->has_mean_sizes)
 		wanted |= bytes;
@@ -195,11 +195,11 @@ static int difference(struct target *t, const struct delta_scrape *scrape, struc
 {
 	/* Who makes deltas itself begins with all since its start, of which we know the end alone. */
 	bool first = t->state.delta_real_ns == 0;
-	int r = t->plan->is_delta ? 0 : admit_delta(t, scrape, err);
+	int r = t->is_delta ? 0 : admit_delta(t, scrape, err);
 
 	if (r < 0)
 		return r;
-	if (!t->plan->is_delta && subtract(t, scrape, c, &first) < 0)
+	if (!t->is_delta && subtract(t, scrape, c, &first) < 0)
 		return error__nomem(err);
 	if (first) {
 		c->columns &= ~scrape->columns;
@@ -309,6 +309,16 @@ static int make_change(struct target *t, const struct dcm_batch *b, struct chang
 
 /* ---- on its way ---- */
 
+static uint64_t count_rows(const struct dcm_batch *b, bool of_differences)
+{
+	uint64_t n_rows = 0;
+
+	for (uint32_t i = 0; i < b->n_profiles; i++)
+		if (of_differences || b->types[b->profiles[i].type_off].temporality != DCM_DELTA)
+			n_rows += b->profiles[i].n_rows;
+	return n_rows;
+}
+
 /*
  * 0; else the rows are lost, and counted; not those of a difference, for its base stays: what was added comes with the
  * next one.
@@ -316,22 +326,25 @@ static int make_change(struct target *t, const struct dcm_batch *b, struct chang
 static int emit(struct target *t, struct dcm_batch *batch, const struct change *c, struct dcm_error *err)
 {
 	const struct dcm_host *host = t->job->host;
-	uint64_t n_rows = 0;
+	const uint64_t n_rows = count_rows(batch, true);
+	uint64_t n_lost;
 	const char *why;
+	bool comes_again;
 	int r;
 
-	for (uint32_t i = 0; i < batch->n_profiles; i++)
-		n_rows += batch->profiles[i].n_rows;
 	if (n_rows == 0)
 		return 0;
 	r = host->emit(host, batch, NULL, NULL);
 	if (r == 0)
 		return 0;
 	why = r == -ESHUTDOWN ? "shutdown" : r == -ENOMEM ? "no_memory" : "queue_full";
-	if (c->has_next && r != -ESHUTDOWN)
+	comes_again = c->has_next && r != -ESHUTDOWN;
+	n_lost = count_rows(batch, !comes_again);
+	if (n_lost)
+		host->drop(host, why, n_lost);
+	if (comes_again)
 		return error__set(err, -ENOMEM, "there was no room for its samples (%s): what was added counts with the next",
 				  why);
-	host->drop(host, why, n_rows);
 	return error__set(err, -ENOMEM, "its samples are lost, there was no room for them (%s)", why);
 }
 
@@ -361,7 +374,7 @@ static int change_and_emit(const struct arrival *a, struct dcm_batch *batch, boo
 		host->batch_unref(changed);
 	}
 	/* What it says the next time is of the time since now, whatever became of this. */
-	if (t->plan->is_delta)
+	if (t->is_delta)
 		t->state.delta_real_ns = t->state.asked_real_ns;
 	if (r == 0) {
 		settle(t, &c);

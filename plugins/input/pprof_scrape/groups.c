@@ -92,8 +92,8 @@ static int add_label(struct group *g, struct dcm_str name, struct dcm_str value,
 {
 	struct dcm_label_text *l = &g->labels[g->n_labels];
 
-	if (name.n == 0 || !str__is_utf8(name) || !str__is_utf8(value))
-		return fault(g, err, "a label's name is empty, or a text is not UTF-8");
+	if (!str__is_label_name(name) || !str__is_utf8(value))
+		return fault(g, err, "a label's name is empty or has a control character, or a text is not UTF-8");
 	if (g->n_labels == GROUPS_MAX_LABELS)
 		return fault(g, err, "more than 256 labels");
 	l->name = arena__str(&g->to->arena, name);

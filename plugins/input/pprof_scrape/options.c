@@ -117,14 +117,6 @@ static bool is_true(int32_t said, bool otherwise)
 	return said == SAID_AUTO ? otherwise : said == SAID_TRUE;
 }
 
-/* As godeltaprof and Parca have them: "/debug/pprof/delta_heap". */
-static bool is_delta_path(const char *path)
-{
-	const char *slash = strrchr(path, '/');
-
-	return strncmp(slash ? slash + 1 : path, "delta_", strlen("delta_")) == 0;
-}
-
 static bool plan_profile(const char *name, const struct profile_options *o, struct profile_plan *ret)
 {
 	static const struct profile_options nothing;
@@ -143,7 +135,6 @@ static bool plan_profile(const char *name, const struct profile_options *o, stru
 		.keep = o->keep_sample_type.items,
 		.n_keep = o->keep_sample_type.n,
 	};
-	ret->is_delta = is_delta_path(ret->path);
 	return true;
 }
 

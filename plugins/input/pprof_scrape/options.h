@@ -74,7 +74,6 @@ extern const struct dcm_table scrape_options__table;
 struct profile_plan {
 	const char *name, *path;
 	bool delta, compute_delta;
-	bool is_delta; /* what its types call counted from a start is of the time since it was last asked for */
 	bool is_usual;	 /* one that Go programs have: a target without it is no fault */
 	int64_t seconds; /* that a profile with delta covers; 0: the target's interval less one */
 	const struct sample_type_options *keep; /* [n_keep] */

@@ -271,6 +271,17 @@ static void add_params_to(struct buf *b, char *sep, const struct work *w)
 	}
 }
 
+/* As godeltaprof and Parca have them: "/debug/pprof/delta_heap", whoever wrote it. */
+static bool is_delta_path(struct dcm_str path)
+{
+	const char *query = path.n ? memchr(path.p, '?', path.n) : NULL;
+	const uint32_t n = query ? (uint32_t)(query - path.p) : path.n;
+	const char *slash = n ? memrchr(path.p, '/', n) : NULL;
+	const uint32_t at = slash ? (uint32_t)(slash + 1 - path.p) : 0;
+
+	return str__starts((struct dcm_str){ path.p + at, n - at }, STR("delta_"));
+}
+
 static int make_url(struct work *w)
 {
 	struct dcm_str scheme = get(w, STR("__scheme__"));
@@ -309,6 +320,7 @@ static int place(struct work *w, struct dcm_error *err)
 		return error__set(err, -EINVAL, "job %s: __address__ is \"%.*s\", which is not HOST:PORT; let a rule write it",
 				  w->from->options->job_name, STR_ARG(address));
 	w->address = with_port(&w->arena, address, https);
+	w->t->is_delta = is_delta_path(get(w, STR("__profile_path__")));
 	w->t->name = texts__hold(w->from->texts, name.n ? name : str__of(w->from->plan->name));
 	return w->address.p && w->t->name ? make_url(w) : -ENOMEM;
 }
@@ -360,6 +372,7 @@ static void keep_final(struct work *w)
 
 static int identify(struct work *w)
 {
+	const char *node = w->from->host->node ? w->from->host->node : "";
 	struct target *t = w->t;
 	struct buf b = { 0 };
 	int r;
@@ -377,6 +390,7 @@ static int identify(struct work *w)
 	buf__le64(&b, (uint64_t)t->interval_ns);
 	buf__le64(&b, (uint64_t)t->timeout_ns);
 	t->identity = hash__bytes128(b.data, b.n);
+	t->spread = hash__bytes(node, strlen(node), t->identity.lo);
 	r = b.error;
 	buf__fini(&b);
 	return r;
@@ -475,10 +489,10 @@ int target__new(const struct target_source *from, struct labels *found, struct t
 	return r;
 }
 
-/* As Prometheus' target.offset(): aligned to the clock, so that a restart changes nothing. */
+/* As Prometheus' target.offset(): aligned to the clock, so that a restart of the same node changes nothing. */
 int64_t target__next_ns(const struct target *t, int64_t now_real_ns)
 {
-	int64_t offset = (int64_t)(t->identity.lo % (uint64_t)t->interval_ns);
+	int64_t offset = (int64_t)(t->spread % (uint64_t)t->interval_ns);
 	int64_t next = now_real_ns - now_real_ns % t->interval_ns + offset;
 
 	return next > now_real_ns ? next : next + t->interval_ns;

@@ -42,7 +42,9 @@ struct target {
 	struct labels *found, *labels;	 /* what discovery said; what profiles have */
 	struct text *name;		 /* first part of the types */
 	struct text *url;
+	bool is_delta; /* by its path: what its types call counted from a start is of the time since it was last asked for */
 	struct dcm_hash identity; /* of URL, labels, interval, timeout: equal ones are one target */
+	uint64_t spread; /* where in the interval it is asked: by the identity and this machine's name, as two may scrape the same */
 	int64_t interval_ns, timeout_ns;
 	int64_t covers_ns; /* what a profile takes before its answer begins: the seconds asked for */
 
@@ -79,7 +81,7 @@ DEFINE_CLEANUP(struct target *, target__free);
 const char *target__error(const struct target *t);
 void target__set_error(struct target *t, const char *sentence); /* NULL: none */
 
-/* When it is asked next, from `now` on: its place in the interval follows from its identity. */
+/* When it is asked next, from `now` on: its place in the interval follows from its identity and this machine's name. */
 int64_t target__next_ns(const struct target *t, int64_t now_real_ns);
 
 #endif

@@ -8,7 +8,6 @@
  */
 #include "plugins/input/receive/decima.h"
 
-#include "core/base/le.h"
 #include "core/base/str.h"
 
 static void show(const struct decima_door *door)
@@ -22,29 +21,9 @@ static void show(const struct decima_door *door)
 	host->metric_set(door->bytes, (double)bytes);
 }
 
-/* How many there are in the body, whose lengths are to fit; 0: they do not, or there are too many, or none. */
-static uint32_t cut(const struct dcm_request *q, struct desk_message ret[static DESK_MESSAGES_MAX])
-{
-	enum { HEAD = sizeof(uint32_t) };
-	const uint8_t *at = q->body;
-	size_t left = q->n_body;
-	uint32_t n = 0;
-
-	for (; left > 0 && n < DESK_MESSAGES_MAX; n++) {
-		size_t bytes = left < HEAD ? 0 : le__get32(at);
-
-		if (bytes == 0 || bytes > left - HEAD)
-			return 0;
-		ret[n] = (struct desk_message){ at + HEAD, bytes };
-		at += HEAD + bytes;
-		left -= HEAD + bytes;
-	}
-	return left ? 0 : n;
-}
-
 static void answer(void *ctx, const struct dcm_request *q, struct dcm_reply *reply)
 {
-	struct desk_message messages[DESK_MESSAGES_MAX] = { { q->body, q->n_body } };
+	struct group_message messages[GROUP_MESSAGES_MAX] = { { q->body, q->n_body } };
 	uint32_t n = 1;
 	static const uint8_t goes_on[] = { 1 << 3, 1 };
 	struct decima_door *door = ctx;
@@ -57,13 +36,13 @@ static void answer(void *ctx, const struct dcm_request *q, struct dcm_reply *rep
 	bool is_taken;
 
 	if (str__eq(desk__media_type(q), STR("application/vnd.decima.batches")))
-		n = cut(q, messages);
+		n = group__cut(q->body, q->n_body, messages);
 	if (n == 0) {
 		struct desk_verdict v;
 
 		desk__refuse(door->desk, &v,
 			     400, "the body is no list of 1 to %d batches, each behind its length in four bytes",
-			     DESK_MESSAGES_MAX);
+			     GROUP_MESSAGES_MAX);
 		desk__tell(door->desk, &v, reply);
 		return;
 	}

@@ -229,7 +229,7 @@ static void judge_storing(struct desk_verdict *v, int r)
 
 /* What is on its way: waiters [n], of which each is told of one batch. */
 struct sent {
-	struct waiter *waiters[DESK_MESSAGES_MAX];
+	struct waiter *waiters[GROUP_MESSAGES_MAX];
 	uint32_t n;
 };
 
@@ -334,7 +334,7 @@ static int decode(struct desk *d, struct dcm_decode *how, const uint8_t *data, s
 	return r;
 }
 
-static void take(struct desk *d, struct dcm_decode *how, const struct desk_message *m,
+static void take(struct desk *d, struct dcm_decode *how, const struct group_message *m,
 		 const struct dcm_request *q, struct sent *sent, struct desk_verdict *v)
 {
 	struct dcm_batch *batch;
@@ -353,7 +353,7 @@ static void take(struct desk *d, struct dcm_decode *how, const struct desk_messa
 		d->host->batch_unref(batch);
 }
 
-void desk__take_all(struct desk *d, struct dcm_decode *how, const struct desk_message *messages,
+void desk__take_all(struct desk *d, struct dcm_decode *how, const struct group_message *messages,
 		    uint32_t n, const struct dcm_request *q, struct desk_verdict *ret)
 {
 	struct sent sent = { .n = 0 };
@@ -384,7 +384,7 @@ void desk__take_all(struct desk *d, struct dcm_decode *how, const struct desk_me
 void desk__take(struct desk *d, struct dcm_decode *how, const uint8_t *data, size_t n,
 		const struct dcm_request *q, struct desk_verdict *ret)
 {
-	desk__take_all(d, how, &(struct desk_message){ data, n }, 1, q, ret);
+	desk__take_all(d, how, &(struct group_message){ data, n }, 1, q, ret);
 }
 
 bool desk__tell(const struct desk *d, const struct desk_verdict *v, struct dcm_reply *reply)
@@ -430,7 +430,7 @@ void desk__note(struct desk *d, const char *protocol, const struct dcm_request *
 }
 
 bool desk__take_messages(struct desk *d, const char *protocol, struct dcm_decode *how,
-			 const struct desk_message *messages, uint32_t n,
+			 const struct group_message *messages, uint32_t n,
 			 const struct dcm_request *q, struct dcm_reply *reply)
 {
 	struct desk_verdict v;
@@ -446,7 +446,7 @@ bool desk__take_messages(struct desk *d, const char *protocol, struct dcm_decode
 bool desk__take_message(struct desk *d, const char *protocol, struct dcm_decode *how,
 			const struct dcm_request *q, struct dcm_reply *reply)
 {
-	return desk__take_messages(d, protocol, how, &(struct desk_message){ q->body, q->n_body },
+	return desk__take_messages(d, protocol, how, &(struct group_message){ q->body, q->n_body },
 				   1, q, reply);
 }
 

@@ -11,6 +11,7 @@
 
 #include <decima/plugin.h>
 
+#include "plugins/input/receive/group.h"
 #include "plugins/input/receive/options.h"
 #include "plugins/input/receive/senders.h"
 #include "plugins/input/receive/versions.h"
@@ -38,12 +39,6 @@ struct desk_verdict {
 	struct dcm_error error; /* why not */
 };
 
-struct desk_message {
-	const uint8_t *data;
-	size_t n;
-};
-enum { DESK_MESSAGES_MAX = 64 };
-
 /*
  * Decodes as `how` says, whose size, time_ns (when 0: now) and max_bytes are filled in here, puts the labels of the request's
  * token on it, hands the batch on, and waits within the request's budget, and answer_within; what the request's body was is gone then. A sender that went away in the meantime does not take back what is on its way.
@@ -51,10 +46,10 @@ enum { DESK_MESSAGES_MAX = 64 };
 void desk__take(struct desk *d, struct dcm_decode *how, const uint8_t *data, size_t n,
 		const struct dcm_request *q, struct desk_verdict *ret);
 /*
- * The same of a request with several, DESK_MESSAGES_MAX at most, one behind the other; its sender waits for all together. The first that
+ * The same of a request with several, GROUP_MESSAGES_MAX at most, one behind the other; its sender waits for all together. The first that
  * is refused is told, those behind it are not looked at, and what is before it may be stored: the batches have ids.
  */
-void desk__take_all(struct desk *d, struct dcm_decode *how, const struct desk_message *messages,
+void desk__take_all(struct desk *d, struct dcm_decode *how, const struct group_message *messages,
 		    uint32_t n, const struct dcm_request *q, struct desk_verdict *ret);
 
 /* Notes who sent it and how it went (senders.h), as one of that protocol, which lives as long as the program. */
@@ -69,7 +64,7 @@ enum { DESK_SESSION_UNKNOWN = 409 };
  * protocol (senders.h). True: it was taken, and the reply may be replaced.
  */
 bool desk__take_messages(struct desk *d, const char *protocol, struct dcm_decode *how,
-			 const struct desk_message *messages, uint32_t n,
+			 const struct group_message *messages, uint32_t n,
 			 const struct dcm_request *q, struct dcm_reply *reply);
 /* Of one that is all of the body. */
 bool desk__take_message(struct desk *d, const char *protocol, struct dcm_decode *how,

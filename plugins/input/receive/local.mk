@@ -7,6 +7,7 @@ receive_pure = \
 	plugins/input/receive/descriptors.h \
 	plugins/input/receive/desk.c plugins/input/receive/desk.h \
 	plugins/input/receive/form.c plugins/input/receive/form.h \
+	plugins/input/receive/group.c plugins/input/receive/group.h \
 	plugins/input/receive/ingest.c plugins/input/receive/ingest.h \
 	plugins/input/receive/labels.c plugins/input/receive/labels.h \
 	plugins/input/receive/options.c plugins/input/receive/options.h \

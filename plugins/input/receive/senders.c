@@ -35,6 +35,7 @@ struct senders {
 	int64_t silent_ns;
 	pthread_mutex_t lock;
 	VEC(struct sender) all;
+	struct dcm_metric *forgotten;
 };
 
 struct senders *senders__new(const struct dcm_host *host, int64_t silent_ns)
@@ -45,6 +46,9 @@ struct senders *senders__new(const struct dcm_host *host, int64_t silent_ns)
 		return NULL;
 	s->host = host;
 	s->silent_ns = silent_ns;
+	s->forgotten = host->metric(
+		host, DCM_COUNTER,
+		"receive_senders_forgotten_total", "Senders that the list of targets shows no more, as more have come since than it has room for.");
 	pthread_mutex_init(&s->lock, NULL);
 	return s;
 }
@@ -79,6 +83,8 @@ static struct sender *find_or_add(struct senders *s, const char *node, const cha
 	}
 	if (s->all.n < SENDERS_MAX)
 		longest = vec__reserve(&s->all, 1) ? &s->all.v[s->all.n++] : NULL;
+	else
+		s->host->metric_add(s->forgotten, 1);
 	if (longest) {
 		*longest = (struct sender){ .protocol = protocol };
 		snprintf(longest->node, sizeof(longest->node), "%s", node);

@@ -4,7 +4,7 @@
  *
  * A sender is the label `node` of what it sends, or without one its address, and the protocol. A server shows them as the targets of the input
  * receive: there is nobody to ask, but who has been silent for long shows as down. Bounded: beyond SENDERS_MAX, who was
- * silent for longest is forgotten.
+ * silent for longest is forgotten, and counted.
  *
  * Any thread.
  */

@@ -81,8 +81,6 @@ static const struct dcm_table options = {
 
 /* ---- state ---- */
 
-enum { GROUP_MOST = 64 }; /* batches in a request: what the other side takes */
-
 struct decima_output {
 	struct sender sender;
 	const struct dcm_host *host;
@@ -93,7 +91,7 @@ struct decima_output {
 	uint64_t n_taken;      /* of its profiles */
 	int64_t alone_mono_ns; /* until then batches go on their own */
 	/* Batches of groups that were sent and not answered with yes: any may be taken. Those of one gathering of the host's, at most. */
-	uint64_t unanswered[GROUP_MOST];
+	uint64_t unanswered[DCM_GROUP_MAX];
 	uint32_t n_unanswered;
 	struct dcm_metric *delivered, *samples, *bytes, *failures, *begun;
 };
@@ -459,7 +457,7 @@ static uint32_t count_group(struct decima_output *o, struct dcm_batch *const *ba
 
 /* What is refused goes batch by batch: by itself one may be too large for a session, or go profile by profile. */
 static int decima_write_group(void *instance, struct dcm_batch *const *batches, uint32_t n,
-			      int64_t deadline_mono_ns, struct dcm_error *err)
+			      uint32_t *ret_n_done, int64_t deadline_mono_ns, struct dcm_error *err)
 {
 	struct decima_output *o = instance;
 	struct dcm_error own = DCM_ERROR_INIT; /* the state needs a sentence, whether the caller does or not */
@@ -467,9 +465,13 @@ static int decima_write_group(void *instance, struct dcm_batch *const *batches, 
 	uint32_t n_profiles = 0;
 	int r;
 
+	(void)ret_n_done;
 	err = err ? err : &own;
-	if (n > GROUP_MOST || sender__has_begun(&o->sender, batches, n))
-		return error__set(err, -ENOTSUP, "one of the batches goes on where it was");
+	if (n > DCM_GROUP_MAX)
+		return error__set(err, -ENOTSUP, "more than %d batches at once", DCM_GROUP_MAX);
+	r = sender__begin_group(&o->sender, batches, n, err);
+	if (r < 0)
+		return r;
 	r = deliver_group(o, batches, n, deadline_mono_ns, err);
 	if (followed && is_unknown(o, r))
 		r = deliver_group(o, batches, n, deadline_mono_ns, err);

@@ -4,8 +4,10 @@ noinst_LTLIBRARIES += plugins/output/delivery/libdelivery.la
 plugins_output_delivery_libdelivery_la_SOURCES = \
 	plugins/output/delivery/delivery.c plugins/output/delivery/delivery.h \
 	plugins/output/delivery/format.c plugins/output/delivery/format.h \
+	plugins/output/delivery/legacy_name.c plugins/output/delivery/legacy_name.h \
 	plugins/output/delivery/name.c plugins/output/delivery/name.h \
 	plugins/output/delivery/profile_id.h \
+	plugins/output/delivery/series_label.h \
 	plugins/output/delivery/resume.h \
 	plugins/output/delivery/rpc_status.c plugins/output/delivery/rpc_status.h \
 	plugins/output/delivery/flights.c plugins/output/delivery/flights.h \

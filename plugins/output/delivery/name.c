@@ -16,6 +16,7 @@
 #include "core/base/error.h"
 #include "core/base/hash.h"
 #include "core/base/str.h"
+#include "plugins/output/delivery/series_label.h"
 
 static const char fit[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789._=+@-";
 
@@ -146,16 +147,6 @@ static void put_id(struct buf *out, const struct dcm_batch *b, uint32_t profile)
 		    (unsigned long long)hash__bytes(parts_of_it, sizeof(parts_of_it), 0));
 }
 
-static struct dcm_str label_of(const struct dcm_batch *b, uint32_t series, struct dcm_str name)
-{
-	struct dcm_span span = b->series[series];
-
-	for (uint32_t i = 0; i < span.n; i++)
-		if (str__eq(b->strings[b->pairs[span.off + i].name], name))
-			return b->strings[b->pairs[span.off + i].value];
-	return STR("");
-}
-
 static void put_placeholder(struct buf *out, struct dcm_str name, const struct dcm_batch *b,
 			    uint32_t profile)
 {
@@ -171,7 +162,7 @@ static void put_placeholder(struct buf *out, struct dcm_str name, const struct d
 	else if (str__eq(name, STR("series")))
 		buf__printf(out, "%016llx", (unsigned long long)b->series_hashes[p->series].lo);
 	else
-		put_value(out, label_of(b, p->series, name));
+		put_value(out, series_label__of(b, b->series[p->series], name));
 }
 
 /* Cuts the component that begins at `from`; the file systems' limit is 255 bytes. */

@@ -133,22 +133,48 @@ int sender__write(struct sender *s, struct dcm_batch *batch, sender_fn send, voi
 	return sender__settle(s, r, err);
 }
 
-bool sender__has_begun(const struct sender *s, struct dcm_batch *const *batches, uint32_t n)
+int sender__begin_group(struct sender *s, struct dcm_batch *const *batches, uint32_t n,
+			struct dcm_error *err)
 {
 	for (uint32_t i = 0; i < n; i++)
 		if (resume__is_same(&s->resume, batches[i]))
-			return true;
-	return false;
+			return error__set(err, -ENOTSUP, "one of the batches goes on where it was");
+	s->why.text[0] = '\0';
+	return 0;
 }
 
 int sender__settle_group(struct sender *s, uint32_t n_profiles, int r, const struct dcm_error *err)
 {
-	s->why.text[0] = '\0';
 	if (r == 0)
 		s->host->metric_add(s->sent, n_profiles);
 	if (r == 0 || r == -EAGAIN)
 		tell(s, r, err);
 	return r;
+}
+
+int sender__write_group(struct sender *s, struct dcm_batch *const *batches, uint32_t n,
+			sender_group_fn send, void *ctx, uint32_t *ret_n_done,
+			int64_t deadline_mono_ns, struct dcm_error *err)
+{
+	struct dcm_error own = DCM_ERROR_INIT; /* the state needs a sentence, whether the caller does or not */
+	uint32_t n_profiles = 0, n_sent = 0;
+	int r;
+
+	err = err ? err : &own;
+	if (resume__is_same(&s->resume, batches[0])) {
+		*ret_n_done = 0;
+		return 0;
+	}
+	r = sender__begin_group(s, batches, n, err);
+	if (r == 0)
+		r = send(ctx, batches, n, &n_sent, deadline_mono_ns, err);
+	if (r == 0)
+		*ret_n_done = n_sent;
+	if (r == 0 && n_sent == 0)
+		return 0;
+	for (uint32_t i = 0; i < n_sent; i++)
+		n_profiles += batches[i]->n_profiles;
+	return sender__settle_group(s, n_profiles, r, err);
 }
 
 int sender__pass_over(struct sender *s, const struct dcm_batch *batch, uint32_t *ret_profile)

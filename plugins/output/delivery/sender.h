@@ -67,10 +67,21 @@ int sender__write(struct sender *s, struct dcm_batch *batch, sender_fn send, voi
 uint32_t sender__begin(struct sender *s, struct dcm_batch *batch);
 int sender__settle(struct sender *s, int r, const struct dcm_error *err);
 /*
- * Of a request with several batches, none of which has begun before: true where one has, which can only go on by itself. And its end: so
- * many profiles were taken, or it may go well later (-EAGAIN, and err says why); of a refusal nothing is told until each has gone alone.
+ * Sends whole batches in one request, from the first on, as many as it may have; *ret_n, of 0: how many. 0 of them: the first has to
+ * go by itself, and nothing was sent. -EAGAIN: later; another: they, or one of them, are refused.
  */
-bool sender__has_begun(const struct sender *s, struct dcm_batch *const *batches, uint32_t n);
+typedef int (*sender_group_fn)(void *ctx, struct dcm_batch *const *batches, uint32_t n,
+			       uint32_t *ret_n, int64_t deadline_mono_ns, struct dcm_error *err);
+/* write_group() of such an output; where *ret_n_done is 0, the first one is for its write(): it is too large, or has begun there. */
+int sender__write_group(struct sender *s, struct dcm_batch *const *batches, uint32_t n,
+			sender_group_fn send, void *ctx, uint32_t *ret_n_done,
+			int64_t deadline_mono_ns, struct dcm_error *err);
+/*
+ * Of one's own write_group(). A batch that has begun before can only go on by itself: -ENOTSUP where there is one. And the end:
+ * so many profiles were taken, or it may go well later (-EAGAIN, and err says why); of a refusal nothing is told until each has gone alone.
+ */
+int sender__begin_group(struct sender *s, struct dcm_batch *const *batches, uint32_t n,
+			struct dcm_error *err);
 int sender__settle_group(struct sender *s, uint32_t n_profiles, int r, const struct dcm_error *err);
 int sender__pass_over(struct sender *s, const struct dcm_batch *batch, uint32_t *ret_profile);
 

@@ -28,14 +28,29 @@ static uint32_t *unmade(uint32_t n)
 	return ids;
 }
 
-static void forget(struct dictionary *d)
+static void forget_ids(struct dictionary *d)
 {
-	for (int t = 0; t < N_TABLES; t++)
-		intern__fini(&d->tables[t]);
 	free(d->function_ids);
 	free(d->location_ids);
 	free(d->stack_ids);
 	d->function_ids = d->location_ids = d->stack_ids = NULL;
+}
+
+static void forget(struct dictionary *d)
+{
+	for (int t = 0; t < N_TABLES; t++)
+		intern__fini(&d->tables[t]);
+	forget_ids(d);
+}
+
+int dictionary__turn(struct dictionary *d, const struct dcm_batch *b)
+{
+	forget_ids(d);
+	d->b = b;
+	d->function_ids = unmade(b->n_functions);
+	d->location_ids = unmade(b->n_locations);
+	d->stack_ids = unmade(b->n_stacks);
+	return d->function_ids && d->location_ids && d->stack_ids ? 0 : -ENOMEM;
 }
 
 int dictionary__reset(struct dictionary *d)
@@ -47,10 +62,7 @@ int dictionary__reset(struct dictionary *d)
 	for (int t = 0; t < N_TABLES; t++)
 		if (intern__init(&d->tables[t]) < 0)
 			r = -ENOMEM;
-	d->function_ids = unmade(d->b->n_functions);
-	d->location_ids = unmade(d->b->n_locations);
-	d->stack_ids = unmade(d->b->n_stacks);
-	return r == 0 && d->function_ids && d->location_ids && d->stack_ids ? 0 : -ENOMEM;
+	return r == 0 ? dictionary__turn(d, d->b) : r;
 }
 
 int dictionary__init(struct dictionary *d, const struct numbering *as, const struct dcm_batch *b)

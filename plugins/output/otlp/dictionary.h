@@ -35,6 +35,8 @@ struct dictionary {
 /* 0 or -ENOMEM; dictionary__fini() in either case. The batch is borrowed. */
 int dictionary__init(struct dictionary *d, const struct numbering *as, const struct dcm_batch *b);
 void dictionary__fini(struct dictionary *d);
+/* Of another batch from now on, which is borrowed likewise; what is there stays. 0 or -ENOMEM. */
+int dictionary__turn(struct dictionary *d, const struct dcm_batch *b);
 /* Empty again, for the next profile of a version that has its tables there. 0 or -ENOMEM. */
 int dictionary__reset(struct dictionary *d);
 

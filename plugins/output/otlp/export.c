@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * plugins/output/otlp/export.c - profiles of a batch as an ExportProfilesServiceRequest
+ * plugins/output/otlp/export.c - profiles of batches as an ExportProfilesServiceRequest
  */
 #include "plugins/output/otlp/export.h"
 
@@ -13,6 +13,7 @@
 #include "core/base/str.h"
 #include "core/base/vec.h"
 #include "plugins/output/delivery/profile_id.h"
+#include "plugins/output/delivery/series_label.h"
 #include "plugins/output/otlp/dictionary.h"
 #include "plugins/output/otlp/names.h"
 
@@ -67,24 +68,32 @@ void export__free(struct export *e)
 	free(e);
 }
 
+static int make_maps(struct export *e)
+{
+	free(e->starts);
+	free(e->set_at);
+	e->starts = mem__resize(NULL, (size_t)e->b->n_stacks + 1, sizeof(*e->starts));
+	e->set_at = mem__resize(NULL, (size_t)e->b->n_label_sets + 1, sizeof(*e->set_at));
+	if (!e->starts || !e->set_at)
+		return -ENOMEM;
+	forget_sets(e);
+	forget_locations(e);
+	return 0;
+}
+
 struct export *export__new(const struct numbering *as, const struct dcm_batch *b)
 {
 	struct export *e = NEW(struct export);
-	int r;
 
 	if (!e)
 		return NULL;
 	e->as = as;
 	e->b = b;
 	e->series = DCM_NONE;
-	r = dictionary__init(&e->dictionary, as, b);
-	e->starts = mem__resize(NULL, (size_t)b->n_stacks + 1, sizeof(*e->starts));
-	e->set_at = mem__resize(NULL, (size_t)b->n_label_sets + 1, sizeof(*e->set_at));
-	if (r < 0 || !e->starts || !e->set_at) {
+	if (dictionary__init(&e->dictionary, as, b) < 0 || make_maps(e) < 0) {
 		export__free(e);
 		return NULL;
 	}
-	forget_sets(e);
 	return e;
 }
 
@@ -93,18 +102,6 @@ struct export *export__new(const struct numbering *as, const struct dcm_batch *b
 static struct dcm_str text_of(const struct export *e, uint32_t string)
 {
 	return e->b->strings[string];
-}
-
-/* The value of the series' label; "": it has none. */
-static struct dcm_str label_of(const struct export *e, struct dcm_span series, struct dcm_str name)
-{
-	for (uint32_t i = 0; i < series.n; i++) {
-		const struct dcm_pair *pair = &e->b->pairs[series.off + i];
-
-		if (str__eq(text_of(e, pair->name), name))
-			return text_of(e, pair->value);
-	}
-	return STR("");
 }
 
 static bool is_of_scope(struct dcm_str name)
@@ -116,8 +113,8 @@ static bool is_of_scope(struct dcm_str name)
 static void put_resource(struct export *e, struct dcm_span series, struct buf *out)
 {
 	const struct names_beside beside = {
-		.pod = label_of(e, series, STR("pod")).n > 0,
-		.host_name = label_of(e, series, STR("host_name")).n > 0,
+		.pod = series_label__of(e->b, series, STR("pod")).n > 0,
+		.host_name = series_label__of(e->b, series, STR("host_name")).n > 0,
 	};
 
 	for (uint32_t i = 0; i < series.n; i++) {
@@ -136,8 +133,8 @@ static void put_resource(struct export *e, struct dcm_span series, struct buf *o
 /* InstrumentationScope { name = 1, version = 2 } */
 static void put_scope(struct export *e, struct dcm_span series, struct buf *out)
 {
-	struct dcm_str name = label_of(e, series, STR("otel_scope_name"));
-	struct dcm_str version = label_of(e, series, STR("otel_scope_version"));
+	struct dcm_str name = series_label__of(e->b, series, STR("otel_scope_name"));
+	struct dcm_str version = series_label__of(e->b, series, STR("otel_scope_version"));
 
 	pb__put_str(out, 1, name.n ? name : STR("decima"));
 	if (version.n)
@@ -335,6 +332,14 @@ int export__add(struct export *e, uint32_t profile)
 	for (uint32_t k = 0; r == 0 && k < p->n_types; k += each)
 		r = put_profile(e, profile, k, each);
 	return r == 0 && !has_failed(e) ? 0 : -ENOMEM;
+}
+
+int export__turn(struct export *e, const struct dcm_batch *b)
+{
+	end_series(e);
+	e->series = DCM_NONE;
+	e->b = b;
+	return dictionary__turn(&e->dictionary, b) < 0 ? -ENOMEM : make_maps(e);
 }
 
 /* ---- the request ---- */

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * plugins/output/otlp/export.h - profiles of a batch as an ExportProfilesServiceRequest
+ * plugins/output/otlp/export.h - profiles of batches as an ExportProfilesServiceRequest
  *
  * What a profile becomes:
  *   resource    labels of the series (names.h); of profiles of one series that follow each other it is one
@@ -12,7 +12,7 @@
  *   lost        the first part of the type (process_cpu); whether values are differences or states (from 1.9; until 1.8 it is
  *               told of differences and of what counts up); why a location has no name; which process an address is of.
  *
- * Memory: the request twice while it is taken, and a word for each location, function, stack and label set of the batch. One
+ * Memory: the request twice while it is taken, and a word for each location, function, stack and label set of a batch. One
  * thread at a time.
  */
 #ifndef DECIMA_OUTPUT_OTLP_EXPORT_H
@@ -28,6 +28,9 @@ struct export;
 /* The batch is borrowed. NULL: no memory. */
 struct export *export__new(const struct numbering *as, const struct dcm_batch *b);
 void export__free(struct export *e); /* NULL works */
+
+/* What is added from now on is of another batch, borrowed likewise. As export__add(). */
+int export__turn(struct export *e, const struct dcm_batch *b);
 
 /* Adds a profile of the batch. 0 or -ENOMEM; nothing but export__free() may follow that. */
 int export__add(struct export *e, uint32_t profile);

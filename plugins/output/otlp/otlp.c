@@ -2,8 +2,8 @@
 /*
  * plugins/output/otlp/otlp.c - an output that sends profiles by OpenTelemetry's protocol, over gRPC or HTTP
  *
- * Batches come with names (DCM_CAP_NAMED). A request (export.h) has some of a batch's profiles, as many as servers take in a
- * message, with the tables of what they refer to once. What the server may take later is tried again, and what it refuses goes
+ * Batches come with names (DCM_CAP_NAMED). A request (export.h) has some of a batch's profiles, or several batches, as many as servers take
+ * in a message, with the tables of what they refer to once. What the server may take later is tried again, and what it refuses goes
  * without the others (plugins/output/delivery, by OTLP's rules); what it leaves out of a request that it takes
  * (partial_success) is lost, is counted, and its sentence stands in the output's state.
  *
@@ -18,6 +18,7 @@
 #include <decima/plugin.h>
 
 #include "core/base/buf.h"
+#include "core/base/cleanup.h"
 #include "core/base/error.h"
 #include "core/base/grpc_head.h"
 #include "core/base/mem.h"
@@ -240,6 +241,39 @@ static int fill(const struct otlp_output *o, const struct dcm_batch *batch, uint
 	return is_too_large ? fill(o, batch, first, i - 1, out, ret_end, ret_n) : r;
 }
 
+/*
+ * Whole batches likewise, the first of [n]: *ret_fit of them; 0: the first one alone is too large. A next one is not begun where
+ * there is no room for as much as the largest yet, so that few are made anew.
+ */
+static int fill_group(const struct otlp_output *o, struct dcm_batch *const *batches, uint32_t n,
+		      struct buf *out, uint32_t *ret_fit, uint32_t *ret_n)
+{
+	struct export *e = export__new(o->as, batches[0]);
+	size_t before = 0, bytes = 0, largest = 0;
+	uint32_t i = 0;
+	int r = e ? 0 : -ENOMEM;
+
+	for (; r == 0 && i < n && bytes + largest <= REQUEST_BYTES; i++) {
+		r = i ? export__turn(e, batches[i]) : 0;
+		for (uint32_t k = 0; r == 0 && k < batches[i]->n_profiles; k++)
+			r = export__add(e, k);
+		before = bytes;
+		bytes = export__n_bytes(e);
+		largest = bytes - before > largest ? bytes - before : largest;
+	}
+	bool is_too_large = bytes > REQUEST_BYTES;
+	*ret_fit = is_too_large ? i - 1 : i;
+	if (r == 0 && !is_too_large) {
+		export__take(e, out);
+		*ret_n = export__n_profiles(e);
+		r = out->error;
+	}
+	export__free(e);
+	return r == 0 && is_too_large && *ret_fit
+		       ? fill_group(o, batches, *ret_fit, out, ret_fit, ret_n)
+		       : r;
+}
+
 /* The body that goes out: in gzip, in a frame of gRPC's, or as it is. */
 static int pack(const struct otlp_output *o, const struct buf *request, struct buf *out)
 {
@@ -321,26 +355,44 @@ static void hear(struct otlp_output *o, struct buf *body, uint32_t n_sent)
 
 /* ---- work ---- */
 
+/* A request with [n] of OTLP's profiles, or why there is none; with none in it, as rows of 0 make none, it need not go. */
+static int send(struct otlp_output *o, int r, const struct buf *request, uint32_t n,
+		int64_t deadline_mono_ns, struct dcm_error *err)
+{
+	CLEANUP(buf__fini) struct buf body = { 0 };
+
+	if (r < 0)
+		return error__set(err, -EAGAIN, "no memory for a request");
+	if (n == 0)
+		return 0;
+	r = deliver(o, request, &body, deadline_mono_ns, err);
+	if (r == 0)
+		hear(o, &body, n);
+	return r;
+}
+
 static int send_some(void *ctx, const struct dcm_batch *batch, uint32_t first, uint32_t max,
 		     uint32_t *ret_end, int64_t deadline_mono_ns, struct dcm_error *err)
 {
+	CLEANUP(buf__fini) struct buf request = { 0 };
 	struct otlp_output *o = ctx;
 	uint32_t left = batch->n_profiles - first, n = 0;
-	struct buf request = { 0 }, body = { 0 };
 	int r;
 
 	*ret_end = first + 1;
 	r = fill(o, batch, first, first + (left < max ? left : max), &request, ret_end, &n);
-	if (r < 0) {
-		r = error__set(err, -EAGAIN, "no memory for a request");
-	} else if (n > 0) { /* else the rows are all 0 */
-		r = deliver(o, &request, &body, deadline_mono_ns, err);
-		if (r == 0)
-			hear(o, &body, n);
-	}
-	buf__fini(&request);
-	buf__fini(&body);
-	return r;
+	return send(o, r, &request, n, deadline_mono_ns, err);
+}
+
+static int send_group(void *ctx, struct dcm_batch *const *batches, uint32_t n, uint32_t *ret_n,
+		      int64_t deadline_mono_ns, struct dcm_error *err)
+{
+	CLEANUP(buf__fini) struct buf request = { 0 };
+	struct otlp_output *o = ctx;
+	uint32_t n_profiles = 0;
+	int r = fill_group(o, batches, n, &request, ret_n, &n_profiles);
+
+	return send(o, r, &request, n_profiles, deadline_mono_ns, err);
 }
 
 static int otlp_write(void *instance, struct dcm_batch *batch, int64_t deadline_mono_ns,
@@ -349,6 +401,19 @@ static int otlp_write(void *instance, struct dcm_batch *batch, int64_t deadline_
 	struct otlp_output *o = instance;
 
 	return sender__write(&o->sender, batch, send_some, o, deadline_mono_ns, err);
+}
+
+static int otlp_write_group(void *instance, struct dcm_batch *const *batches, uint32_t n,
+			    uint32_t *ret_n_done, int64_t deadline_mono_ns, struct dcm_error *err)
+{
+	struct otlp_output *o = instance;
+	int r = sender__write_group(&o->sender, batches, n, send_group, o, ret_n_done,
+				    deadline_mono_ns, err);
+
+	if (r < 0 || *ret_n_done > 0)
+		return r;
+	*ret_n_done = 1;
+	return otlp_write(instance, batches[0], deadline_mono_ns, err);
 }
 
 static int otlp_pass_over(void *instance, struct dcm_batch *batch, uint32_t *ret_profile)
@@ -368,7 +433,8 @@ static const struct dcm_lifecycle lifecycle = {
 };
 static const struct dcm_output_ops ops = { .size = sizeof(ops),
 					   .write = otlp_write,
-					   .pass_over = otlp_pass_over };
+					   .pass_over = otlp_pass_over,
+					   .write_group = otlp_write_group };
 static const struct dcm_plugin plugin = {
 	DCM_PLUGIN_HEAD,
 	.kind = DCM_OUTPUT,

@@ -4,10 +4,10 @@
  *
  * Batches come with names (DCM_CAP_NAMED); each profile is encoded by the host as pprof and goes into a
  * WriteRawRequest (proto/parca/profilestore/v1alpha1/profilestore.proto) as a series with one sample, a request
- * having some of a batch's profiles. Parca makes the type of a profile from the label __name__ and the types in the
+ * having some of a batch's profiles, or several batches. Parca makes the type of a profile from the label __name__ and the types in the
  * pprof. What it may take later is tried again (plugins/output/delivery); a profile that it refuses goes without the
- * others, and its sentence stands in the output's state. Whose answer was lost is sent again, and Parca knows no ids:
- * such a profile counts twice there.
+ * others, and its sentence stands in the output's state. What was in a request whose answer was lost is sent again, and Parca
+ * knows no ids: it counts twice there.
  *
  * Threads: write() on the output's writer thread; lifecycle on the control thread.
  */
@@ -18,12 +18,14 @@
 #include <decima/plugin.h>
 
 #include "core/base/buf.h"
+#include "core/base/cleanup.h"
 #include "core/base/error.h"
 #include "core/base/grpc_head.h"
 #include "core/base/mem.h"
 #include "core/base/protobuf.h"
 #include "core/base/str.h"
 #include "plugins/output/delivery/delivery.h"
+#include "plugins/output/delivery/legacy_name.h"
 #include "plugins/output/delivery/sender.h"
 #include "plugins/output/delivery/uploads.h"
 
@@ -45,7 +47,8 @@ static const struct dcm_option rows[] = {
 		.type = DCM_OPT_STRING,
 		.offset = offsetof(struct parca_config, url),
 		.flags = DCM_OPT_REQUIRED | DCM_OPT_RESTART,
-		.doc = "Where Parca is: https://HOST:PORT, or http://HOST:PORT without TLS.",
+		.doc = "Where Parca is: https://HOST:PORT, or http://HOST:PORT without "
+		       "TLS. " LEGACY_NAMES_DOC,
 	},
 	{
 		.name = "debuginfo",
@@ -131,19 +134,25 @@ static void put_series(struct buf *out, const struct dcm_batch *b,
 		       const struct dcm_profile *profile, const uint8_t *pprof, size_t n)
 {
 	struct dcm_span series = b->series[profile->series];
-	struct buf labels = { 0 }, inner = { 0 }, all = { 0 };
+	struct buf name = { 0 }, labels = { 0 }, inner = { 0 }, all = { 0 };
 
 	put_label(&labels, &inner, STR("__name__"), b->strings[b->types[profile->type_off].name]);
 	for (uint32_t i = 0; i < series.n; i++) {
 		const struct dcm_pair *pair = &b->pairs[series.off + i];
 
-		if (!str__eq(b->strings[pair->name], STR("__name__")))
-			put_label(&labels, &inner, b->strings[pair->name], b->strings[pair->value]);
+		if (str__eq(b->strings[pair->name], STR("__name__")))
+			continue;
+		buf__reset(&name);
+		legacy_name__put_pair(&name, b, series, i);
+		put_label(&labels, &inner, buf__view(&name), b->strings[pair->value]);
+		if (name.error)
+			out->error = name.error;
 	}
 	pb__put_nested(&all, 1, &labels);
 	pb__put_bytes(&inner, 1, pprof, n);
 	pb__put_nested(&all, 2, &inner);
 	pb__put_nested(out, 2, &all);
+	buf__fini(&name);
 	buf__fini(&labels);
 	buf__fini(&inner);
 	buf__fini(&all);
@@ -152,14 +161,14 @@ static void put_series(struct buf *out, const struct dcm_batch *b,
 /* ---- work ---- */
 
 /*
- * Profiles from `first` on, until there are enough; *ret_end is behind the last. As sender_fn, but that nothing is sent.
+ * Profiles from `first` on, behind what the message has, until there are enough; *ret_end is behind the last. As sender_fn, but that
+ * nothing is sent.
  */
 static int fill(const struct sender *s, const struct dcm_batch *batch, uint32_t first, uint32_t max,
 		struct buf *message, uint32_t *ret_end, struct dcm_error *err)
 {
 	uint32_t i;
 
-	buf__append(message, "\0\0\0\0", GRPC_HEAD_BYTES);
 	for (i = first; i < batch->n_profiles && i - first < max && message->n < REQUEST_BYTES; i++) {
 		uint8_t *pprof = NULL;
 		size_t n = 0;
@@ -181,24 +190,53 @@ static int fill(const struct sender *s, const struct dcm_batch *batch, uint32_t 
 	return message->error ? error__set(err, -EAGAIN, "no memory for a request") : 0;
 }
 
+static int post(struct sender *s, struct buf *message, int64_t deadline_mono_ns, struct dcm_error *err)
+{
+	grpc_head__put(message->data, 0, message->n - GRPC_HEAD_BYTES);
+	const struct delivery_request request = {
+		.url = s->url, .grpc = true, .data = message->data, .n = message->n
+	};
+
+	return delivery__send(s->delivery, &request, deadline_mono_ns, err);
+}
+
 static int send_some(void *ctx, const struct dcm_batch *batch, uint32_t first, uint32_t max,
 		     uint32_t *ret_end, int64_t deadline_mono_ns, struct dcm_error *err)
 {
+	CLEANUP(buf__fini) struct buf message = { 0 };
 	struct sender *s = ctx;
-	struct buf message = { 0 };
 	int r;
 
 	*ret_end = first + 1;
+	buf__append(&message, "\0\0\0\0", GRPC_HEAD_BYTES);
 	r = fill(s, batch, first, max, &message, ret_end, err);
-	if (r == 0) {
-		grpc_head__put(message.data, 0, message.n - GRPC_HEAD_BYTES);
-		const struct delivery_request request = {
-			.url = s->url, .grpc = true, .data = message.data, .n = message.n
-		};
-		r = delivery__send(s->delivery, &request, deadline_mono_ns, err);
+	return r == 0 ? post(s, &message, deadline_mono_ns, err) : r;
+}
+
+/* sender_group_fn: whole batches, whose profiles all fit and can be encoded. */
+static int send_group(void *ctx, struct dcm_batch *const *batches, uint32_t n, uint32_t *ret_n,
+		      int64_t deadline_mono_ns, struct dcm_error *err)
+{
+	CLEANUP(buf__fini) struct buf message = { 0 };
+	struct sender *s = ctx;
+	uint32_t i;
+
+	buf__append(&message, "\0\0\0\0", GRPC_HEAD_BYTES);
+	for (i = 0; i < n; i++) {
+		const size_t before = message.n;
+		uint32_t end = 0;
+		int r = fill(s, batches[i], 0, UINT32_MAX, &message, &end, err);
+
+		if (r == -EAGAIN)
+			return r;
+		if (r == 0 && end == batches[i]->n_profiles && message.n <= REQUEST_BYTES)
+			continue;
+		message.n = before;
+		break;
 	}
-	buf__fini(&message);
-	return r;
+	*ret_n = i;
+	/* Batches without a profile need not go. */
+	return message.n > GRPC_HEAD_BYTES ? post(s, &message, deadline_mono_ns, err) : 0;
 }
 
 static int parca_write(void *instance, struct dcm_batch *batch, int64_t deadline_mono_ns,
@@ -209,6 +247,21 @@ static int parca_write(void *instance, struct dcm_batch *batch, int64_t deadline
 
 	if (r == 0)
 		uploads__see(s->uploads, batch);
+	return r;
+}
+
+static int parca_write_group(void *instance, struct dcm_batch *const *batches, uint32_t n,
+			     uint32_t *ret_n_done, int64_t deadline_mono_ns, struct dcm_error *err)
+{
+	struct sender *s = instance;
+	int r = sender__write_group(s, batches, n, send_group, s, ret_n_done, deadline_mono_ns, err);
+
+	if (r == 0 && *ret_n_done == 0) {
+		*ret_n_done = 1;
+		return parca_write(instance, batches[0], deadline_mono_ns, err);
+	}
+	for (uint32_t i = 0; r == 0 && i < *ret_n_done; i++)
+		uploads__see(s->uploads, batches[i]);
 	return r;
 }
 
@@ -227,7 +280,8 @@ static const struct dcm_lifecycle lifecycle = {
 };
 static const struct dcm_output_ops ops = { .size = sizeof(ops),
 					   .write = parca_write,
-					   .pass_over = parca_pass_over };
+					   .pass_over = parca_pass_over,
+					   .write_group = parca_write_group };
 static const struct dcm_plugin plugin = {
 	DCM_PLUGIN_HEAD,
 	.kind = DCM_OUTPUT,

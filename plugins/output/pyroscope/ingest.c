@@ -8,8 +8,10 @@
 
 #include "core/base/str.h"
 #include "core/base/url.h"
+#include "plugins/output/delivery/legacy_name.h"
+#include "plugins/output/delivery/series_label.h"
 
-/* The syntax of `name` has no escapes: what would end a name or a value becomes "_". */
+/* The syntax of `name` has no escapes: what would end a value becomes "_". */
 static void put_word(struct buf *out, struct dcm_str s)
 {
 	for (uint32_t i = 0; i < s.n; i++) {
@@ -19,32 +21,40 @@ static void put_word(struct buf *out, struct dcm_str s)
 	}
 }
 
+/* By the name that it has there, or the one that becomes that; "": it is not told. */
+static struct dcm_str service_of(const struct dcm_batch *b, struct dcm_span series)
+{
+	const struct dcm_str service = series_label__of(b, series, STR("service_name"));
+
+	return service.n ? service : series_label__of(b, series, STR("service.name"));
+}
+
 /* service{label=value,...}: as Pyroscope's clients name what they send. */
 static void put_name(struct buf *out, const struct dcm_batch *b, struct dcm_span series)
 {
-	struct dcm_str service = STR("unknown");
+	const struct dcm_str service = service_of(b, series);
+	struct buf name = { 0 };
 	bool is_first = true;
 
-	for (uint32_t i = 0; i < series.n; i++) {
-		const struct dcm_pair *pair = &b->pairs[series.off + i];
-
-		if (str__eq(b->strings[pair->name], STR("service_name")) && b->strings[pair->value].n)
-			service = b->strings[pair->value];
-	}
-	put_word(out, service);
+	put_word(out, service.n ? service : STR("unknown"));
 	buf__text(out, "%7B");
 	for (uint32_t i = 0; i < series.n; i++) {
 		const struct dcm_pair *pair = &b->pairs[series.off + i];
-		struct dcm_str name = b->strings[pair->name];
 
-		if (str__eq(name, STR("service_name")) || str__starts(name, STR("__")))
+		buf__reset(&name);
+		legacy_name__put_pair(&name, b, series, i);
+		if (str__eq(buf__view(&name), STR("service_name")) ||
+		    str__starts(b->strings[pair->name], STR("__")))
 			continue;
 		buf__text(out, is_first ? "" : "%2C");
-		put_word(out, name);
+		buf__str(out, buf__view(&name));
 		buf__text(out, "%3D");
 		put_word(out, b->strings[pair->value]);
+		if (name.error)
+			out->error = name.error;
 		is_first = false;
 	}
+	buf__fini(&name);
 	buf__text(out, "%7D");
 }
 

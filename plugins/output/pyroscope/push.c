@@ -15,6 +15,7 @@
 #include "core/base/mem.h"
 #include "core/base/protobuf.h"
 #include "core/base/str.h"
+#include "plugins/output/delivery/legacy_name.h"
 #include "plugins/output/delivery/profile_id.h"
 
 /* Fields of proto/push/v1/push.proto. */
@@ -46,6 +47,7 @@ static void put_labels(struct buf *series, const struct dcm_batch *b, const stru
 {
 	const struct dcm_span span = b->series[profile->series];
 	const struct dcm_type *type = &b->types[profile->type_off];
+	struct buf name = { 0 };
 	bool has_service = false;
 
 	put_label(series, STR("__name__"), b->strings[type->name]);
@@ -53,13 +55,17 @@ static void put_labels(struct buf *series, const struct dcm_batch *b, const stru
 		put_label(series, STR("__delta__"), STR("false"));
 	for (uint32_t i = 0; i < span.n; i++) {
 		const struct dcm_pair *pair = &b->pairs[span.off + i];
-		struct dcm_str name = b->strings[pair->name], value = b->strings[pair->value];
 
-		if (str__starts(name, STR("__")))
+		if (str__starts(b->strings[pair->name], STR("__")))
 			continue;
-		has_service |= str__eq(name, STR("service_name")) && value.n;
-		put_label(series, name, value);
+		buf__reset(&name);
+		legacy_name__put_pair(&name, b, span, i);
+		has_service |= str__eq(buf__view(&name), STR("service_name"));
+		put_label(series, buf__view(&name), b->strings[pair->value]);
+		if (name.error)
+			series->error = name.error;
 	}
+	buf__fini(&name);
 	if (!has_service)
 		put_label(series, STR("service_name"), STR("unknown"));
 }

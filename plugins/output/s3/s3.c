@@ -426,18 +426,28 @@ static int make(void *ctx, struct flight *f, const struct dcm_batch *batch, stru
 	return 0;
 }
 
+static const struct flights_ops flights_ops = { make, NULL };
+
 static int s3_write(void *instance, struct dcm_batch *batch, int64_t deadline_mono_ns,
 		    struct dcm_error *err)
 {
-	static const struct flights_ops ops = { make, NULL };
 	struct s3_output *o = instance;
 
-	return flights__write(&o->flights, batch, &ops, o, deadline_mono_ns, err);
+	return flights__write(&o->flights, batch, &flights_ops, o, deadline_mono_ns, err);
+}
+
+static int s3_write_group(void *instance, struct dcm_batch *const *batches, uint32_t n,
+			  uint32_t *ret_n_done, int64_t deadline_mono_ns, struct dcm_error *err)
+{
+	struct s3_output *o = instance;
+
+	return flights__write_group(&o->flights, batches, n, &flights_ops, o, ret_n_done,
+				    deadline_mono_ns, err);
 }
 
 static int s3_pass_over(void *instance, struct dcm_batch *batch, uint32_t *ret_profile)
 {
-	return sender__pass_over(&((struct s3_output *)instance)->sender, batch, ret_profile);
+	return flights__pass_over(&((struct s3_output *)instance)->flights, batch, ret_profile);
 }
 
 /* ---- what the host is told ---- */
@@ -453,6 +463,7 @@ static const struct dcm_output_ops output = {
 	.size = sizeof(output),
 	.write = s3_write,
 	.pass_over = s3_pass_over,
+	.write_group = s3_write_group,
 };
 
 static const struct dcm_plugin plugin = {

@@ -123,12 +123,17 @@ static int list_parts(struct effort *e, uint64_t max_rows)
  * Adding
  */
 
+static uint64_t adder_bytes(const struct adder *a)
+{
+	return sums__bytes(&a->sums) + groups__bytes(&a->groups);
+}
+
 static int add_part(struct adder *a, struct walk *w, struct meter *meter, const struct view_stream *part)
 {
 	a->gauge = part->temporality == DCM_GAUGE;
 	const int r = walk__stream(w, part);
 	a->ops->end(a);
-	const int held = r && r != -EBADMSG ? r : meter__hold(meter, sums__bytes(&a->sums));
+	const int held = r && r != -EBADMSG ? r : meter__hold(meter, adder_bytes(a));
 	return held ? held : r;
 }
 
@@ -249,7 +254,7 @@ static int end_effort(struct effort *e, struct adder *a, uint32_t n, struct mete
 		if (from)
 			a->ops->free(from);
 	}
-	return r ? r : meter__hold(meter, sums__bytes(&a->sums));
+	return r ? r : meter__hold(meter, adder_bytes(a));
 }
 
 /* What is to be added up in the numbers of an era, or of the answer. n_rows: of the selection. */

@@ -32,6 +32,7 @@ struct groups {
 
 int groups__init(struct groups *g, const struct dcm_group_by *by, bool by_series); /* -ENOMEM */
 void groups__fini(struct groups *g);
+uint64_t groups__bytes(const struct groups *g); /* of memory */
 
 /* values [by->n] in texts. The group's number, made when new; MATCH_NONE when memory ran out. */
 uint32_t groups__find_or_make(struct groups *g, const uint32_t *values, uint32_t series);

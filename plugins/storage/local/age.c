@@ -34,23 +34,39 @@ static int64_t wanted_age(const struct store *s)
 	return s->newest_ms < now ? s->newest_ms : now;
 }
 
-/* The earlier of both; how far it may have come since aged_at_ns, and `more`. */
+/* How far it may have come since aged_at_ns. */
+static int64_t pace_ms(const struct store *s)
+{
+	return (s->host->mono_ns(s->host) - s->aged_at_ns) / 1000000 * AGE_PACE;
+}
+
+/* The earlier of both, and `more`. */
 static int64_t aged(const struct store *s, int64_t more_ms)
 {
-	const int64_t wanted = wanted_age(s), passed_ns = s->host->mono_ns(s->host) - s->aged_at_ns;
+	const int64_t wanted = wanted_age(s);
 	int64_t most;
 
-	if (s->aged_ms == INT64_MIN ||
-	    __builtin_add_overflow(s->aged_ms, more_ms + passed_ns / 1000000 * AGE_PACE, &most))
+	if (s->aged_ms == INT64_MIN || __builtin_add_overflow(s->aged_ms, more_ms + pace_ms(s), &most))
 		return wanted;
 	return wanted < most ? wanted : most;
+}
+
+/* No faster back than it comes on: a clock that is years behind for a minute takes an hour of it, not all. */
+static int64_t receded(const struct store *s)
+{
+	const int64_t wanted = wanted_age(s);
+	int64_t least;
+
+	if (s->aged_ms == INT64_MIN || __builtin_sub_overflow(s->aged_ms, pace_ms(s), &least))
+		return wanted;
+	return wanted > least ? wanted : least;
 }
 
 void age__note(struct store *s)
 {
 	if (s->newest_ms == INT64_MIN)
 		return;
-	s->aged_ms = aged(s, 0);
+	s->aged_ms = wanted_age(s) < s->aged_ms ? receded(s) : aged(s, 0);
 	s->aged_at_ns = s->host->mono_ns(s->host);
 }
 

@@ -4,8 +4,8 @@
  *
  * That of the newest profile or the clock, whichever is earlier. A clock that once was wrong must
  * not cost what is stored, so that time gets ahead of where it was by no more than AGE_AHEAD_MS,
- * and AGE_PACE times as fast as the monotonic clock: what is too old goes a day at once, and one
- * more each hour. Where it has come to is kept in the manifest, so that a machine that is off at
+ * and AGE_PACE times as fast as the monotonic clock, back as on: what is too old goes a day at once, and one
+ * more each hour, also when the clock was behind in between. Where it has come to is kept in the manifest, so that a machine that is off at
  * night need not come so far again each day. At start it stands there, or at the end of the profiles
  * before the first gap of more than AGE_AHEAD_MS that comes later.
  *

@@ -64,11 +64,41 @@ static int check_ours(const struct commit *c, struct dcm_error *err)
 			  MANIFEST_PATH ": not this store's; bring the directory back, or restart");
 }
 
+/*
+ * From its temporary name; a probe may have found another directory in the store's place meanwhile,
+ * whose files have the same names.
+ */
+static int name_block(struct commit *c, const char *tmp, uint64_t number, struct dcm_error *err)
+{
+	char path[BLOCK_PATH_BYTES];
+	int rc;
+
+	pthread_mutex_lock(&c->lock);
+	rc = check_ours(c, err);
+	if (!rc) {
+		rc = vfs__rename(c->vfs, tmp, commit__block_path(path, number));
+		if (rc) {
+			error__sys(err, rc, "%s: cannot rename", tmp);
+			vfs__unlink(c->vfs, path); /* a rename that failed may have been done */
+		}
+	}
+	pthread_mutex_unlock(&c->lock);
+	return rc;
+}
+
+static void unlink_ours(struct commit *c, const char *path)
+{
+	pthread_mutex_lock(&c->lock);
+	if (!c->strange)
+		vfs__unlink(c->vfs, path);
+	pthread_mutex_unlock(&c->lock);
+}
+
 int commit__write_block(struct commit *c, commit_write_fn write, void *ctx,
 			struct manifest_block *ret_entry, struct dcm_error *err)
 {
 	struct manifest_block entry = { .number = 0 };
-	char tmp[BLOCK_PATH_BYTES], path[BLOCK_PATH_BYTES];
+	char tmp[BLOCK_PATH_BYTES];
 	struct vfs_file *f = NULL;
 	int rc;
 
@@ -89,15 +119,10 @@ int commit__write_block(struct commit *c, commit_write_fn write, void *ctx,
 			error__sys(err, rc, "%s: cannot sync", tmp);
 	}
 	vfs__close(f);
-	if (!rc) {
-		rc = vfs__rename(c->vfs, tmp, commit__block_path(path, entry.number));
-		if (rc) {
-			error__sys(err, rc, "%s: cannot rename", tmp);
-			vfs__unlink(c->vfs, path); /* a rename that failed may have been done */
-		}
-	}
+	if (!rc)
+		rc = name_block(c, tmp, entry.number, err);
 	if (rc) {
-		vfs__unlink(c->vfs, tmp);
+		unlink_ours(c, tmp);
 		return rc;
 	}
 	*ret_entry = entry;
@@ -108,7 +133,7 @@ void commit__discard_block(struct commit *c, const struct manifest_block *entry)
 {
 	char path[BLOCK_PATH_BYTES];
 
-	vfs__unlink(c->vfs, commit__block_path(path, entry->number));
+	unlink_ours(c, commit__block_path(path, entry->number));
 }
 
 /* The manifest as it will be, into a zeroed one. */

@@ -329,6 +329,8 @@ static int next_chunk(struct compact *c)
 	while (!c->has_chunk) {
 		int r;
 
+		if (c->job.cancelled && c->job.cancelled(c->job.ctx))
+			return -ECANCELED;
 		if (c->first == c->streams.n) {
 			r = next_series(c);
 			if (r <= 0)
@@ -391,8 +393,6 @@ static int write_chunks(struct compact *c, struct block_writer *w)
 	int r;
 
 	for (;;) {
-		if (c->job.cancelled && c->job.cancelled(c->job.ctx))
-			return -ECANCELED;
 		r = next_chunk(c);
 		if (r <= 0)
 			return r;

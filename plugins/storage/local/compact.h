@@ -97,7 +97,7 @@ struct compact_job {
 	 * whose they were.
 	 */
 	struct compact_lost *lost;
-	/* Asked between chunks; true ends it with -ECANCELED. NULL: never. */
+	/* Asked before each chunk is put together; true ends it with -ECANCELED. NULL: never. */
 	bool (*cancelled)(void *ctx);
 	void *ctx;
 };

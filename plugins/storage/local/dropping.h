@@ -11,7 +11,7 @@
  *	... compact with dropping__filter(&d) ...
  *	dropping__fini(&d);				also after a failure
  *
- * Threads: one; with the store's `work`.
+ * Threads: one; init() with the store's `work`.
  */
 #ifndef DECIMA_STORAGE_LOCAL_DROPPING_H
 #define DECIMA_STORAGE_LOCAL_DROPPING_H

@@ -66,6 +66,7 @@ void era__unref(struct era *e)
 		return;
 	dict__unref(e->dict);
 	log_file__close(e->log);
+	log_image__fini(&e->image);
 	pthread_mutex_destroy(&e->load_lock);
 	pthread_mutex_destroy(&e->log_lock);
 	free(e);
@@ -74,6 +75,13 @@ void era__unref(struct era *e)
 /* -------------------------------------------------------------------------------------------------
  * Reading
  */
+
+int era__map(struct era *e, struct vfs *v, struct dcm_error *err)
+{
+	char path[ERA_PATH_BYTES];
+
+	return log_image__map(v, era__path(path, e->number), &e->image, err);
+}
 
 struct loading {
 	struct dict *dict;
@@ -133,8 +141,8 @@ int era__fetch(const struct era *e, const struct era_how *how, struct era_conten
 	if (!c.dict)
 		return error__nomem(err);
 	era__path(path, e->number);
-	r = how->only_read
-		    ? log_file__read(how->vfs, path, ERA_LOG_KIND, take_record, &l, &found, err)
+	r = e->image.vfs
+		    ? log_image__read(&e->image, path, ERA_LOG_KIND, take_record, &l, &found, err)
 		    : log_file__open(how->vfs, path, ERA_LOG_KIND, take_record, &l, &found, &c.log, err);
 	if (r == -EBADMSG)
 		error__set(err, r, "%s: has a record that is none; restore it from a backup", path);
@@ -183,19 +191,25 @@ int era__load(struct era *e, const struct era_how *how, struct dcm_error *err)
 	return r;
 }
 
-bool era__can_unload(const struct era *e)
+/* What was read of a log that is only read is in its image as well. */
+static bool is_logged(const struct era *e)
 {
-	if (!e->dict || !e->log || (e->in_log && !e->closed) ||
-	    atomic_load_explicit(&e->dict->refs, memory_order_acquire) > 1)
-		return false;
+	if (!e->log)
+		return e->image.vfs && !e->in_log;
 	const uint64_t last = log_file__last_lsn(e->log);
 
 	return last == e->loaded_lsn || last == log_file__synced_lsn(e->log);
 }
 
+bool era__can_unload(const struct era *e)
+{
+	return e->dict && (!e->in_log || e->closed) && is_logged(e) &&
+	       atomic_load_explicit(&e->dict->refs, memory_order_acquire) == 1;
+}
+
 void era__unload(struct era *e, struct era_content *ret)
 {
-	const uint64_t last = log_file__last_lsn(e->log);
+	const uint64_t last = e->log ? log_file__last_lsn(e->log) : 0;
 
 	*ret = (struct era_content){ .dict = e->dict, .log = e->log };
 	e->dict = NULL;

@@ -51,6 +51,7 @@ struct era {
 	uint64_t n_records;	    /* that the log has at least: the manifest promises them */
 	struct dict *dict;	    /* NULL: not loaded */
 	struct log_file *log;	    /* with it */
+	struct log_image image;	    /* beside the process that writes: the log as it was */
 	uint64_t loaded_lsn;	    /* of it then */
 	pthread_mutex_t load_lock;  /* held by who reads the log; before the store's lock */
 	_Atomic uint64_t asked_at;  /* by the store's count of questions */
@@ -90,16 +91,14 @@ struct era *era__new(uint32_t number, int64_t begin_ms, uint64_t n_records); /* 
 struct era *era__ref(struct era *e);
 void era__unref(struct era *e); /* NULL is fine */
 
+/* Takes the log's image, which fetch() reads from now on; nothing can be logged. -ENOENT: there is no log. */
+int era__map(struct era *e, struct vfs *v, struct dcm_error *err);
+
 /* How a log is read. */
 struct era_how {
 	struct vfs *vfs;
 	dcm_report_fn report; /* of damage; may be NULL */
 	void *ctx;
-	/*
-	 * Beside the process that writes: -ENOENT when the log is not there, and nothing can be
-	 * logged.
-	 */
-	bool only_read;
 };
 
 /* What the log has, on its way into an era or out of it. */

@@ -6,10 +6,7 @@
 
 struct era_how eras__how(const struct store *s)
 {
-	return (struct era_how){ .vfs = s->vfs,
-				 .report = s->options.report,
-				 .ctx = s->options.report_ctx,
-				 .only_read = s->only_read };
+	return (struct era_how){ .vfs = s->vfs, .report = s->options.report, .ctx = s->options.report_ctx };
 }
 
 /* With the era's load_lock, so that nobody else puts a dictionary where there is none. */
@@ -59,6 +56,11 @@ static bool is_idle(const struct store *s, const struct era *e)
 	return atomic_load_explicit(&e->refs, memory_order_acquire) == expected;
 }
 
+uint64_t eras__bytes(const struct era *e)
+{
+	return e->dict ? dict__bytes(e->dict) + labels__bytes(&e->dict->labels) : 0;
+}
+
 /*
  * The one that was not asked for the longest, when dictionaries are too large. With the lock for
  * writing.
@@ -69,9 +71,7 @@ static struct era *choose(const struct store *s)
 	uint64_t bytes = 0;
 
 	for (size_t i = 0; i < s->eras.n; i++)
-		bytes += s->eras.v[i]->dict ? dict__bytes(s->eras.v[i]->dict) +
-						      labels__bytes(&s->eras.v[i]->dict->labels)
-					    : 0;
+		bytes += eras__bytes(s->eras.v[i]);
 	if (s->options.dictionary_max_bytes == 0 || bytes <= s->options.dictionary_max_bytes)
 		return NULL;
 	for (size_t i = 0; i < s->eras.n; i++) {
@@ -87,9 +87,6 @@ void eras__trim(struct store *s)
 {
 	struct era *gone;
 
-	/* Beside the process that writes a log may not be there any more. */
-	if (s->only_read)
-		return;
 	do {
 		struct era_content c = { .dict = NULL };
 

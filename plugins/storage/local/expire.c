@@ -3,8 +3,9 @@
  * plugins/storage/local/expire.c - what is too old or too much goes
  *
  * What goes is chosen by retain.h, from a snapshot: with `work` nobody else changes the list of
- * blocks or the manifest. An era goes with its last block, which is looked at again in the moment
- * when it is taken off the list, because a write may have begun a head of it meanwhile.
+ * blocks or the manifest, but at the end, while a block is written anew. An era goes with its last
+ * block, which is looked at again in the moment when it is taken off the list, because a write may
+ * have begun a head of it meanwhile.
  */
 #include "plugins/storage/local/expire.h"
 
@@ -19,40 +20,37 @@
 #include "core/base/mem.h"
 #include "core/base/str.h"
 #include "plugins/storage/local/age.h"
+#include "plugins/storage/local/block_types.h"
 #include "plugins/storage/local/extras.h"
 #include "plugins/storage/local/quarantine.h"
 #include "plugins/storage/local/retain.h"
+#include "plugins/storage/local/retention.h"
 #include "plugins/storage/local/rework.h"
 
 /* -------------------------------------------------------------------------------------------------
  * The rules, and what the manifest does not say
  */
 
-/* Types whose text is `type`, or begins so with a colon behind. */
-struct cutoff {
-	char *type;
-	int64_t ms;
-};
-
 struct era_facts {
 	uint32_t number;
-	struct era *era;  /* referenced; NULL: its dictionary is not asked for, or cannot be read */
-	uint32_t n_types; /* that were there, of its dictionary */
+	VEC(int64_t) cutoffs; /* by type, as far as blocks that may be over have it; else UNKNOWN */
 	uint64_t bytes;
 	bool held;
+	bool unreadable; /* its dictionary, this time */
 };
+#define UNKNOWN INT64_MAX
 
 struct block_facts {
 	uint64_t number;
-	type_list types; /* empty: nothing of the block can be over but all of it */
+	VEC(uint32_t) types; /* empty: nothing of the block can be over but all of it */
 };
 
 struct expiring {
 	struct store *store;
-	VEC(struct cutoff) cutoffs;	       /* of single types */
-	int64_t default_ms, first_ms, last_ms; /* of the others; the least and the largest of all */
-	uint64_t free_bytes;		       /* of the file system, when room lacks */
+	struct retention kept;
+	uint64_t free_bytes; /* of the file system, when room lacks */
 	VEC(struct era_facts) eras;
+	struct era *last; /* block_types.h */
 	VEC(struct block_facts) blocks;
 	bool counts_all; /* bytes of dictionaries and of the log too */
 	struct retain_rules rules;
@@ -62,43 +60,18 @@ struct expiring {
 
 static void expiring__fini(struct expiring *g)
 {
-	for (size_t i = 0; i < g->cutoffs.n; i++)
-		free(g->cutoffs.v[i].type);
 	for (size_t i = 0; i < g->eras.n; i++)
-		era__unref(g->eras.v[i].era);
+		vec__fini(&g->eras.v[i].cutoffs);
 	for (size_t i = 0; i < g->blocks.n; i++)
 		vec__fini(&g->blocks.v[i].types);
-	vec__fini(&g->cutoffs);
+	retention__fini(&g->kept);
+	era__unref(g->last);
 	vec__fini(&g->eras);
 	vec__fini(&g->blocks);
 	retain_choice__fini(&g->choice);
 }
 
-static bool is_of(struct dcm_str type, const char *rule)
-{
-	size_t n = strlen(rule);
-
-	return type.n >= n && memcmp(type.p, rule, n) == 0 && (type.n == n || type.p[n] == ':');
-}
-
-/* The longest rule is the most particular. */
-static int64_t cutoff_of(const struct expiring *g, struct dcm_str type)
-{
-	int64_t ms = g->default_ms;
-	size_t longest = 0;
-
-	for (size_t i = 0; i < g->cutoffs.n; i++) {
-		const struct cutoff *c = &g->cutoffs.v[i];
-
-		if (!is_of(type, c->type) || strlen(c->type) < longest)
-			continue;
-		longest = strlen(c->type);
-		ms = c->ms;
-	}
-	return ms;
-}
-
-static const struct era_facts *find_era(const struct expiring *g, uint32_t number)
+static struct era_facts *find_era(const struct expiring *g, uint32_t number)
 {
 	for (size_t i = 0; i < g->eras.n; i++)
 		if (g->eras.v[i].number == number)
@@ -109,11 +82,11 @@ static const struct era_facts *find_era(const struct expiring *g, uint32_t numbe
 static int64_t rule_cutoff(void *ctx, uint32_t era, uint32_t type)
 {
 	const struct expiring *g = ctx;
-	const struct era_facts *e = g->cutoffs.n ? find_era(g, era) : NULL;
+	const struct era_facts *e = find_era(g, era);
 
-	if (e && e->era && type < e->n_types)
-		return cutoff_of(g, dict__type_at(e->era->dict, type)->text);
-	return g->first_ms;
+	if (e && type < e->cutoffs.n && e->cutoffs.v[type] != UNKNOWN)
+		return e->cutoffs.v[type];
+	return g->kept.first_ms;
 }
 
 static const uint32_t *fact_types(void *ctx, uint64_t number, size_t *ret_n)
@@ -169,9 +142,11 @@ static void look_for_room(struct expiring *g)
 	const struct store *s = g->store;
 	struct vfs_room room;
 
-	/* What is held becomes free later, too. */
-	if (commit__is_held(s->commit) || vfs__room(s->vfs, &room) < 0 ||
-	    room.free_bytes >= room.bytes / EXPIRE_ROOM_PART)
+	/* What is held becomes free later, too, and so does what a block takes that is written anew. */
+	if (commit__is_held(s->commit) || vfs__room(s->vfs, &room) < 0)
+		return;
+	room.free_bytes += s->rework_bytes;
+	if (room.free_bytes >= room.bytes / EXPIRE_ROOM_PART)
 		return;
 	if (s->host->mono_ns(s->host) < s->room_comes_until_ns && room.free_bytes <= s->room_was_bytes)
 		return;
@@ -226,7 +201,7 @@ static int note_eras(struct expiring *g)
 	pthread_rwlock_rdlock(&s->lock);
 	for (size_t i = 0; i < s->eras.n; i++) {
 		struct era *e = s->eras.v[i];
-		struct era_facts *f = (struct era_facts *)find_era(g, e->number);
+		struct era_facts *f = find_era(g, e->number);
 
 		if (f)
 			f->held = has_head(&s->active, e) || has_head(&s->sealing, e);
@@ -235,45 +210,86 @@ static int note_eras(struct expiring *g)
 	return 0;
 }
 
-/* Of an era that cannot be read no type is known, and its blocks go as a whole. */
-static int load_era(struct expiring *g, struct era_facts *f)
+/* NULL: they cannot be told this time, or the block cannot be read. */
+static int types_of(struct expiring *g, struct stored *b, const struct block_types **ret)
 {
-	int r = f->era ? 0 : store__era(g->store, f->number, &f->era, NULL);
+	struct era_facts *e = find_era(g, b->entry.era);
+	const struct block *block;
+	int r;
 
+	*ret = NULL;
+	if (!e || e->unreadable)
+		return 0;
+	r = stored__block(b, &block, NULL);
 	if (r)
 		return r == -ENOMEM ? r : 0;
-	pthread_rwlock_rdlock(&g->store->lock);
-	f->n_types = dict__counts(f->era->dict).types;
-	pthread_rwlock_unlock(&g->store->lock);
+	r = block_types__get(g->store, b, &g->last, ret);
+	e->unreadable = r && r != -ENOMEM;
+	return r == -ENOMEM ? r : 0;
+}
+
+static int add_bytes(struct expiring *g, struct stored *b)
+{
+	const struct block_types *t;
+	int r = types_of(g, b, &t);
+
+	for (size_t i = 0; r == 0 && t && i < t->list.n; i++)
+		if (t->list.v[i].text)
+			r = retention__add(&g->kept, str__of(t->list.v[i].text), &b->entry,
+					   t->list.v[i].bytes);
+	return r;
+}
+
+static int set_cutoff(struct era_facts *e, uint32_t type, int64_t ms)
+{
+	while (e->cutoffs.n <= type)
+		if (!vec__push(&e->cutoffs, UNKNOWN))
+			return -ENOMEM;
+	e->cutoffs.v[type] = ms;
 	return 0;
 }
 
-/* Blocks of which a part may be over. */
-static int note_blocks(struct expiring *g)
+/*
+ * A block of which a part may be over. One with rows that filters take is written anew for these
+ * first, in their order (removal.h).
+ */
+static int note_block(struct expiring *g, struct stored *b)
 {
-	struct store *s = g->store;
-	int r = vec__reserve(&g->blocks, s->blocks.n + 1) ? 0 : -ENOMEM;
+	struct era_facts *e = find_era(g, b->entry.era);
+	struct block_facts f = { .number = b->entry.number };
+	const struct block_types *t = NULL;
+	int r = 0;
 
+	if (e && !filters__list(g->store->filters, b->entry.number))
+		r = types_of(g, b, &t);
+	for (size_t i = 0; r == 0 && t && i < t->list.n; i++) {
+		const struct block_type *type = &t->list.v[i];
+
+		if (type->text)
+			r = set_cutoff(e, type->type, retention__cutoff(&g->kept, str__of(type->text)));
+		if (r == 0 && !vec__push(&f.types, type->type))
+			r = -ENOMEM;
+	}
+	if (r == 0 && !vec__push(&g->blocks, f))
+		r = -ENOMEM;
+	if (r)
+		vec__fini(&f.types);
+	return r;
+}
+
+static int note_types(struct expiring *g)
+{
+	const struct store *s = g->store;
+	int r = 0;
+
+	for (size_t i = 0; r == 0 && retention__has_bounds(&g->kept) && i < s->blocks.n; i++)
+		r = add_bytes(g, s->blocks.v[i]);
+	retention__end(&g->kept);
 	for (size_t i = 0; r == 0 && i < s->blocks.n; i++) {
 		struct stored *b = s->blocks.v[i];
-		struct era_facts *e = (struct era_facts *)find_era(g, b->entry.era);
-		const struct block *block;
 
-		if (!e || b->entry.last_ms < g->first_ms || b->entry.last_ms >= g->last_ms)
-			continue;
-		r = load_era(g, e);
-		if (r == 0)
-			r = stored__block(b, &block, NULL);
-		if (r && r != -ENOMEM) {
-			r = 0; /* damaged: it goes as a whole */
-			continue;
-		}
-		if (r == 0) {
-			struct block_facts *f = &g->blocks.v[g->blocks.n++];
-
-			*f = (struct block_facts){ .number = b->entry.number };
-			r = block__types(block, &f->types);
-		}
+		if (b->entry.last_ms >= g->kept.first_ms && b->entry.last_ms < g->kept.last_ms)
+			r = note_block(g, b);
 	}
 	return r;
 }
@@ -282,8 +298,8 @@ static int choose(struct expiring *g)
 {
 	int r = note_eras(g);
 
-	if (r == 0 && g->cutoffs.n)
-		r = note_blocks(g);
+	if (r == 0 && retention__has_types(&g->kept))
+		r = note_types(g);
 	for (size_t i = 0; g->counts_all && i < g->eras.n; i++)
 		g->eras.v[i].bytes = file_bytes(g->store, g->eras.v[i].number);
 	g->rules.cutoff_ms = rule_cutoff;
@@ -427,10 +443,12 @@ static void drop_blocks(struct removing *g)
 
 	pthread_rwlock_wrlock(&s->lock);
 	for (size_t i = 0; i < s->blocks.n; i++) {
-		if (goes(g, s->blocks.v[i]))
+		if (goes(g, s->blocks.v[i])) {
+			atomic_store(&s->blocks.v[i]->outdated, true);
 			stored__unref(s->blocks.v[i]);
-		else
+		} else {
 			s->blocks.v[n++] = s->blocks.v[i];
+		}
 	}
 	s->blocks.n = n;
 	kept__count_all(s);
@@ -511,8 +529,9 @@ static int remove_chosen(struct expiring *g, struct dcm_error *err)
 	return r;
 }
 
-/* With `work`. Adds to *ret_n how many profiles went. */
-static int expire(struct expiring *g, uint64_t *ret_n, struct dcm_error *err)
+/* With `work`, which others may have at the end. Adds to *ret_n how many profiles went. */
+static int expire(struct expiring *g, bool is_whole, const struct rework_yield *yield,
+		  uint64_t *ret_n, struct dcm_error *err)
 {
 	struct store *s = g->store;
 	const struct amount before = amount_of(s, NULL, 0);
@@ -525,16 +544,16 @@ static int expire(struct expiring *g, uint64_t *ret_n, struct dcm_error *err)
 	if (r)
 		return r;
 	tell_room(g);
-	if (g->choice.rewrite) {
+	uint64_t n = before.n_profiles - amount_of(s, NULL, 0).n_profiles;
+	if (g->choice.rewrite && !is_whole) {
 		const struct compact_filter filter = retain_filter(&g->rules);
 
-		r = rework__filter(s, g->choice.rewrite, &filter, err);
+		r = rework__filter(s, g->choice.rewrite, &filter, yield, &n, err);
 	}
-	uint64_t n = before.n_profiles - amount_of(s, NULL, 0).n_profiles;
 	atomic_fetch_add_explicit(&s->n_expired, n - evicted.n_profiles, memory_order_relaxed);
 	atomic_fetch_add_explicit(&s->rows_evicted, evicted.n_rows, memory_order_relaxed);
 	*ret_n += n;
-	return r;
+	return r < 0 ? r : 0; /* what is due again, the next call does */
 }
 
 /* -------------------------------------------------------------------------------------------------
@@ -544,51 +563,21 @@ static int expire(struct expiring *g, uint64_t *ret_n, struct dcm_error *err)
 int expire__remove(struct store *s, int64_t cutoff_ms, uint64_t max_bytes, uint64_t *ret_n_profiles,
 		   struct dcm_error *err)
 {
-	struct expiring g = { .store = s,
-			      .default_ms = cutoff_ms,
-			      .first_ms = cutoff_ms,
-			      .last_ms = cutoff_ms,
-			      .rules = { .max_bytes = max_bytes } };
+	struct expiring g = { .store = s, .rules = { .max_bytes = max_bytes } };
 	uint64_t n = 0;
 
+	retention__all(&g.kept, cutoff_ms);
 	pthread_mutex_lock(&s->work);
-	int r = expire(&g, &n, err);
+	int r = expire(&g, true, NULL, &n, err);
 	pthread_mutex_unlock(&s->work);
 	expiring__fini(&g);
 	*ret_n_profiles += n;
 	return r;
 }
 
-static int add_cutoff(struct expiring *g, const char *type, int64_t ms)
-{
-	char *copy = mem__dup_str(type, strlen(type));
-
-	if (!copy || !vec__push(&g->cutoffs, (struct cutoff){ copy, ms })) {
-		free(copy);
-		return -ENOMEM;
-	}
-	g->first_ms = ms < g->first_ms ? ms : g->first_ms;
-	g->last_ms = ms > g->last_ms ? ms : g->last_ms;
-	return 0;
-}
-
-/* With the lock for writing. */
-static int take_options(struct expiring *g)
-{
-	struct store *s = g->store;
-	const struct dcm_map *kept = &s->options.retention_by_type;
-	const int64_t *ns = kept->items;
-	int r = 0;
-
-	age__note(s);
-	g->default_ms = g->first_ms = g->last_ms = age__cutoff(s, s->options.retention_ms);
-	for (uint32_t i = 0; r == 0 && i < kept->n; i++)
-		r = add_cutoff(g, kept->keys[i], age__cutoff(s, ns[i] / 1000000));
-	g->rules.max_bytes = s->options.max_bytes;
-	return r;
-}
-
-int expire__now(struct store *s, struct dcm_error *err)
+/* The store's own limits. */
+static int expire_own(struct store *s, bool is_whole, const struct rework_yield *yield,
+		      struct dcm_error *err)
 {
 	struct expiring g = { .store = s, .counts_all = true };
 	struct wal_stat log;
@@ -602,10 +591,21 @@ int expire__now(struct store *s, struct dcm_error *err)
 			      atomic_load(&s->aside_bytes);
 	look_for_room(&g);
 	pthread_rwlock_wrlock(&s->lock);
-	int r = take_options(&g);
+	g.rules.max_bytes = s->options.max_bytes;
+	int r = retention__take(&g.kept, s);
 	pthread_rwlock_unlock(&s->lock);
-	r = r ? error__nomem(err) : expire(&g, &n, err);
+	r = r ? error__nomem(err) : expire(&g, is_whole, yield, &n, err);
 	pthread_mutex_unlock(&s->work);
 	expiring__fini(&g);
 	return r ? r : kept;
+}
+
+int expire__now(struct store *s, const struct rework_yield *yield, struct dcm_error *err)
+{
+	return expire_own(s, false, yield, err);
+}
+
+int expire__whole(struct store *s, struct dcm_error *err)
+{
+	return expire_own(s, true, NULL, err);
 }

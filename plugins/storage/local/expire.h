@@ -10,20 +10,23 @@
 #ifndef DECIMA_STORAGE_LOCAL_EXPIRE_H
 #define DECIMA_STORAGE_LOCAL_EXPIRE_H
 
-#include "plugins/storage/local/store.h"
+#include "plugins/storage/local/rework.h"
 
 enum { EXPIRE_ROOM_PART = 20 };
 /* What went for room has so long to become free before more goes. */
 #define EXPIRE_ROOM_COMES_NS (INT64_C(600) * 1000000000)
 
 /*
- * The store's own limits: retention, that of single types, and bytes, of which the log and the
- * dictionaries have their part, but not what only a backup under way keeps. And the oldest blocks
- * go while less than a twentieth of the file system is free, unless they would not free anything
- * (a backup has their files too), or the store has no more than that twentieth itself. 0 or a
- * negative errno with a sentence.
+ * The store's own limits: retention and max_bytes, for all and for single types. Of max_bytes the log
+ * and the dictionaries have their part, but not what only a backup under way keeps. And the oldest
+ * blocks go while less than a twentieth of the file system is free, unless they would not free
+ * anything (a backup has their files too), or the store has no more than that twentieth itself; and
+ * what blocks take that are being written anew counts as free. 0 or a negative errno with a sentence.
+ * `yield` as in rework.h.
  */
-int expire__now(struct store *s, struct dcm_error *err);
+int expire__now(struct store *s, const struct rework_yield *yield, struct dcm_error *err);
+/* The same, as far as blocks go whole: none is written anew. */
+int expire__whole(struct store *s, struct dcm_error *err);
 
 /*
  * Removes the blocks that are older than the cutoff as a whole, then the oldest until blocks have

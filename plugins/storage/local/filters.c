@@ -253,10 +253,15 @@ static int compare_numbers(const void *a, const void *b)
 	return (x > y) - (x < y);
 }
 
+bool filter__lists(const struct filter *f, uint64_t block)
+{
+	return bsearch(&block, f->blocks, f->n_blocks, sizeof(block), compare_numbers);
+}
+
 bool filters__list(const struct filters *s, uint64_t block)
 {
 	for (uint32_t i = filters__first(s, block); i < filters__n(s); i++)
-		if (bsearch(&block, s->v[i]->blocks, s->v[i]->n_blocks, sizeof(block), compare_numbers))
+		if (filter__lists(s->v[i], block))
 			return true;
 	return false;
 }

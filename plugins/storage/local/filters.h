@@ -61,6 +61,9 @@ int filter__new(const struct dcm_host *host, const struct filter_parts *parts, s
 		struct dcm_error *err);
 void filter__unref(struct filter *f); /* NULL is fine */
 
+/* Must the block be written anew for it? */
+bool filter__lists(const struct filter *f, uint64_t block);
+
 /* Oldest first. NULL is the empty set. */
 struct filters {
 	_Atomic uint32_t refs;
@@ -83,7 +86,7 @@ struct filters *filters__of(struct filter *const *v, uint32_t n);
 
 /* Of the set, the first one that concerns a block; filters__n() when none does. */
 uint32_t filters__first(const struct filters *s, uint64_t block);
-/* Must the block be written anew for one of them? */
+/* The same for one of them. */
 bool filters__list(const struct filters *s, uint64_t block);
 
 /* -EUCLEAN: it is not what write() makes, and rows might come back. */

@@ -45,6 +45,7 @@
 #include "plugins/storage/local/removal.h"
 #include "plugins/storage/local/rework.h"
 #include "plugins/storage/local/tend.h"
+#include "plugins/storage/local/upkeep.h"
 
 /* -------------------------------------------------------------------------------------------------
  * Options
@@ -54,6 +55,7 @@ struct config {
 	const char *path;
 	int64_t retention_ns;
 	struct dcm_map retention_by_type; /* int64_t ns */
+	struct dcm_map max_bytes_by_type; /* int64_t */
 	int64_t max_bytes;
 	int64_t seal_ns;
 	int64_t head_max_bytes;
@@ -103,6 +105,15 @@ static const struct dcm_option options[] = {
 		 "They go too while less than a "
 		 "twentieth of the file system is free. A row takes about 1.5 bytes, one host with "
 		 "19 Hz sampling some 10 MiB a day." },
+	{ .name = "max_bytes_by_type",
+	  .type = DCM_OPT_MAP,
+	  .element = DCM_OPT_SIZE,
+	  .min = "1MiB",
+	  .offset = offsetof(struct config, max_bytes_by_type),
+	  .doc = "Bytes of blocks that single profile types may take, by their text or its "
+		 "beginning as in retention_by_type: { memory: 2GiB }. Beyond it the type's oldest "
+		 "profiles go, a block at a time, once a minute; the block that exceeds it "
+		 "stays." },
 	{ .name = "seal_interval",
 	  .type = DCM_OPT_DURATION,
 	  .offset = offsetof(struct config, seal_ns),
@@ -126,7 +137,8 @@ static const struct dcm_option options[] = {
 	  .min = "0",
 	  .doc = "Memory for stacks, labels and names, which each three days have of their own. "
 		 "Beyond it those that no question needed the longest are left on the disk, until "
-		 "one does; 0: no bound. One that is so large itself (16 MiB at least) is "
+		 "one does; 0: no bound. One that is so large itself (16 MiB at least, 1 GiB at "
+		 "most) is "
 		 "followed by another one for the same time, in which everything that still "
 		 "comes stands once more. Smaller makes questions about old times slower." },
 	{ .name = "max_series",
@@ -244,7 +256,12 @@ static void stop(void *instance)
 }
 DEFINE_CLEANUP(void *, stop);
 
-enum { WORKERS_MAX = 4, WORKER_ROWS = 1 << 20, ERA_LEAST_BYTES = 16 << 20 };
+enum {
+	WORKERS_MAX = 4,
+	WORKER_ROWS = 1 << 20,
+	ERA_LEAST_BYTES = 16 << 20,
+	ERA_MOST_BYTES = 1 << 30
+};
 
 static uint32_t n_workers(const struct config *c)
 {
@@ -274,7 +291,10 @@ static uint64_t era_max_bytes(const struct config *c)
 {
 	const uint64_t bytes = (uint64_t)c->dictionary_max_bytes;
 
-	return bytes && bytes < ERA_LEAST_BYTES ? ERA_LEAST_BYTES : bytes;
+	/* Its log is read as a whole, up to LOG_FILE_MAX_BYTES, and takes less than it does in memory. */
+	if (bytes == 0 || bytes > ERA_MOST_BYTES)
+		return ERA_MOST_BYTES;
+	return bytes < ERA_LEAST_BYTES ? ERA_LEAST_BYTES : bytes;
 }
 
 static struct store_options options_of(struct local *l, const struct config *c)
@@ -283,6 +303,7 @@ static struct store_options options_of(struct local *l, const struct config *c)
 		.max_bytes = (uint64_t)c->max_bytes,
 		.retention_ms = c->retention_ns / 1000000,
 		.retention_by_type = c->retention_by_type,
+		.max_bytes_by_type = c->max_bytes_by_type,
 		.seal_ms = c->seal_ns / 1000000,
 		.head_max_bytes = (uint64_t)c->head_max_bytes,
 		.log_max_bytes = log_max_bytes(c),
@@ -324,8 +345,10 @@ static void make_metrics(struct local *l)
 	l->profiles = h->metric(
 		h, DCM_GAUGE_METRIC, "storage_profiles",
 		"Profiles in the store; one of several types counts once for each.");
-	l->expired = h->metric(h, DCM_COUNTER, "storage_expired_profiles_total",
-			       "Profiles removed because they were older than the retention.");
+	l->expired = h->metric(
+		h, DCM_COUNTER, "storage_expired_profiles_total",
+		"Profiles removed because they were older than their retention, or beyond "
+		"the bytes of their type.");
 	l->unreadable = h->metric(h, DCM_COUNTER, "storage_unreadable_total",
 				  "How often something damaged was met, and left out.");
 	l->refusing = h->metric(
@@ -509,9 +532,12 @@ static int say_where(int r, int told, const char *dir, struct dcm_error *err)
 	return told;
 }
 
-static void tend(struct local *l)
+/* After a round. A tend.meanwhile. */
+static void tell_round(void *instance, bool changed)
 {
-	if (tend__round(&l->tend)) {
+	struct local *l = instance;
+
+	if (changed) {
 		const char *trouble = tend__trouble(&l->tend);
 
 		if (*trouble)
@@ -522,6 +548,11 @@ static void tend(struct local *l)
 	}
 	disk_use__look(&l->store->disk, l->vfs);
 	publish(l);
+}
+
+static void tend(struct local *l)
+{
+	tell_round(l, tend__round(&l->tend));
 }
 
 /*
@@ -563,7 +594,7 @@ static int start(void *instance, struct dcm_error *err)
 	struct local *l = instance;
 	int r;
 
-	l->tend.store = l->store;
+	l->tend = (struct tend){ .store = l->store, .meanwhile = tell_round, .ctx = l };
 	publish(l);
 	l->host->set_state(l->host, DCM_STATE_OK, "%s%s", l->path, l->read_only ? " (read only)" : "");
 	if (l->read_only)
@@ -573,6 +604,43 @@ static int start(void *instance, struct dcm_error *err)
 		return error__sys(err, -r, "cannot start a thread");
 	l->started = true;
 	pthread_setname_np(l->thread, "local-upkeep");
+	return 0;
+}
+
+/* A start reads less in a quarter of a second, and blocks of so little would only be compacted again. */
+enum { DRAIN_LEAST_BYTES = 16 << 20, DRAIN_BYTES_A_SECOND = 32 << 20 };
+
+/* Is the log large, and time for a seal? What a seal that failed has left in memory is in it too. */
+static bool is_worth_a_seal(struct local *l, int64_t deadline_mono_ns)
+{
+	struct store *s = l->store;
+
+	pthread_rwlock_rdlock(&s->lock);
+	const uint64_t bytes = s->sealing.n ? s->options.log_max_bytes : s->active_log_bytes;
+	pthread_rwlock_unlock(&s->lock);
+	const int64_t takes_ns = (int64_t)(bytes * 1000 / DRAIN_BYTES_A_SECOND) * 1000000;
+	return bytes >= DRAIN_LEAST_BYTES && deadline_mono_ns - l->host->mono_ns(l->host) >= takes_ns;
+}
+
+/*
+ * The next start shall not have to read a large log: where there is time, it becomes blocks. What
+ * stays in it is as safe.
+ */
+static int drain(void *instance, int64_t deadline_mono_ns)
+{
+	struct local *l = instance;
+	struct dcm_error err = DCM_ERROR_INIT;
+	int r = 0;
+
+	if (l->read_only)
+		return 0;
+	atomic_store(&l->store->stopping, true); /* who writes blocks anew has the disk's time and room */
+	for (unsigned i = 0; r == 0 && i < 2 && is_worth_a_seal(l, deadline_mono_ns); i++)
+		r = upkeep__seal(l->store, &err);
+	if (r)
+		l->host->log(l->host, DCM_LOG_WARNING,
+			     "%s: the log was not sealed, the next start reads it: %s", l->path,
+			     err.text);
 	return 0;
 }
 
@@ -613,6 +681,7 @@ static void commit(void *instance, void *change)
 	to->max_bytes = from->max_bytes;
 	to->retention_ms = from->retention_ms;
 	to->retention_by_type = from->retention_by_type;
+	to->max_bytes_by_type = from->max_bytes_by_type;
 	to->seal_ms = from->seal_ms;
 	to->head_max_bytes = from->head_max_bytes;
 	to->log_max_bytes = from->log_max_bytes;
@@ -742,6 +811,7 @@ static const struct dcm_lifecycle lifecycle = {
 	.prepare = prepare,
 	.commit = commit,
 	.abort = abort_change,
+	.drain = drain,
 	.stop = stop,
 	.preflight = preflight,
 };

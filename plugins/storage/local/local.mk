@@ -8,6 +8,7 @@ plugins_storage_local_liblocal_la_SOURCES = \
 	plugins/storage/local/block.h plugins/storage/local/block_layout.h \
 	plugins/storage/local/block_piece.c plugins/storage/local/block_piece.h \
 	plugins/storage/local/block_read.c plugins/storage/local/block_write.c \
+	plugins/storage/local/block_types.c plugins/storage/local/block_types.h \
 	plugins/storage/local/chunk.h \
 	plugins/storage/local/chunk_read.c plugins/storage/local/chunk_write.c \
 	plugins/storage/local/commit.c plugins/storage/local/commit.h \
@@ -40,6 +41,7 @@ plugins_storage_local_liblocal_la_SOURCES = \
 	plugins/storage/local/removal.c plugins/storage/local/removal.h \
 	plugins/storage/local/removal_find.c plugins/storage/local/removal_find.h \
 	plugins/storage/local/retain.c plugins/storage/local/retain.h \
+	plugins/storage/local/retention.c plugins/storage/local/retention.h \
 	plugins/storage/local/rework.c plugins/storage/local/rework.h \
 	plugins/storage/local/rewrite.c plugins/storage/local/rewrite.h \
 	plugins/storage/local/rows_frame.c plugins/storage/local/rows_frame.h \

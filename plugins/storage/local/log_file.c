@@ -30,15 +30,11 @@ struct log_file {
 
 /* ---- reading ---- */
 
-/* Reads the file and its head into empty ones. */
-static int read_whole(struct vfs *v, const char *path, uint32_t kind, struct buf *b,
-		      struct frames_head *head, struct dcm_error *err)
+static int get_head(const char *path, uint32_t kind, const uint8_t *p, size_t n,
+		    struct frames_head *head, struct dcm_error *err)
 {
-	int rc = vfs__read_file(v, path, LOG_FILE_MAX_BYTES, b);
+	int rc = frames__get_head(p ? p : (const uint8_t *)"", n, head);
 
-	if (rc)
-		return error__sys(err, rc, "%s: cannot read", path);
-	rc = frames__get_head(b->data ? b->data : (const uint8_t *)"", b->n, head);
 	if (rc == -EPROTONOSUPPORT)
 		return error__set(err, rc,
 				  "%s: written by a later version of Decima; open it with that one",
@@ -50,9 +46,8 @@ static int read_whole(struct vfs *v, const char *path, uint32_t kind, struct buf
 }
 
 /* The largest LSN that any frame calls synced. */
-static uint64_t durable_lsn(const struct buf *b, const struct frames_head *head)
+static uint64_t durable_lsn(struct frames_cursor c)
 {
-	struct frames_cursor c = { .p = b->data, .n = b->n, .head = *head };
 	uint64_t durable = 0;
 	struct frame f;
 
@@ -70,15 +65,14 @@ struct walk {
 /*
  * Hands over what counts; `keep`, where it is given, gets the frames whose sync nobody vouches for.
  */
-static int walk(const struct buf *b, const struct frames_head *head, struct walk *w, replay_fn each,
-		void *ctx, struct log_found *found, struct buf *keep)
+static int walk(struct frames_cursor c, struct walk *w, replay_fn each, void *ctx,
+		struct log_found *found, struct buf *keep)
 {
-	struct frames_cursor c = { .p = b->data, .n = b->n, .head = *head };
 	struct frame f;
 
 	*found = (struct log_found){ .n_records = 0 };
-	w->durable_lsn = durable_lsn(b, head);
-	w->begin = w->end = frames__begin(head);
+	w->durable_lsn = durable_lsn(c);
+	w->begin = w->end = frames__begin(&c.head);
 	while (frames__next(&c, &f)) {
 		int rc;
 
@@ -113,18 +107,55 @@ static int walk(const struct buf *b, const struct frames_head *head, struct walk
 	return 0;
 }
 
-int log_file__read(struct vfs *v, const char *path, uint32_t kind, replay_fn each, void *ctx,
-		   struct log_found *ret_found, struct dcm_error *err)
+static int map_whole(struct vfs_file *f, struct log_image *to)
 {
-	struct walk w = { .last_lsn = 0 };
-	struct buf b = { .n = 0 };
-	struct frames_head head;
-	int rc = read_whole(v, path, kind, &b, &head, err);
+	struct vfs_stat st;
+	int rc = vfs__stat(f, &st);
 
-	if (!rc)
-		rc = walk(&b, &head, &w, each, ctx, ret_found, NULL);
-	buf__fini(&b);
+	if (rc == 0 && st.bytes > LOG_FILE_MAX_BYTES)
+		rc = -EFBIG;
+	if (rc == 0 && st.bytes > 0)
+		rc = f->vfs->ops->map(f, (size_t)st.bytes, &to->p);
+	if (rc == 0)
+		to->n = (size_t)st.bytes;
 	return rc;
+}
+
+int log_image__map(struct vfs *v, const char *path, struct log_image *ret, struct dcm_error *err)
+{
+	CLEANUP(vfs__closep) struct vfs_file *f = NULL;
+	struct log_image image = { .vfs = v };
+	int rc = vfs__open(v, path, VFS_READ, &f);
+
+	if (rc == 0)
+		rc = map_whole(f, &image);
+	if (rc)
+		return error__sys(err, rc, "%s: cannot read", path);
+	*ret = image;
+	return 0;
+}
+
+int log_image__read(const struct log_image *i, const char *path, uint32_t kind, replay_fn each,
+		    void *ctx, struct log_found *ret_found, struct dcm_error *err)
+{
+	struct frames_cursor c = { .p = i->p, .n = i->n };
+	const uint64_t n_lost = vfs__n_lost(i->vfs);
+	struct walk w = { .last_lsn = 0 };
+	int rc = get_head(path, kind, i->p, i->n, &c.head, err);
+
+	if (rc == 0)
+		rc = walk(c, &w, each, ctx, ret_found, NULL);
+	/* It may have been what was just verified, and reads as zeroes since. */
+	if (vfs__n_lost(i->vfs) != n_lost)
+		rc = error__set(err, -EIO, "%s: a part of it was lost while it was read; try again", path);
+	return rc;
+}
+
+void log_image__fini(struct log_image *i)
+{
+	if (i->n)
+		i->vfs->ops->unmap(i->vfs, i->p, i->n);
+	*i = (struct log_image){ .vfs = NULL };
 }
 
 int log_file__read_records(struct vfs *v, const char *path, uint64_t lsn, struct buf *ret)
@@ -234,19 +265,22 @@ static int load(struct log_file *l, uint32_t kind, replay_fn each, void *ctx,
 {
 	struct walk w = { .last_lsn = 0 };
 	struct buf b = { .n = 0 };
-	int rc = read_whole(l->vfs, l->path, kind, &b, &l->head, err);
+	int rc = vfs__read_file(l->vfs, l->path, LOG_FILE_MAX_BYTES, &b);
 
 	if (rc == -ENOENT) {
 		rc = check_unmade(l);
 		if (rc)
-			return rc == -ENOENT ? rc : error__sys(err, rc, "%s: cannot read", l->path);
+			return error__sys(err, rc, "%s: cannot read", l->path);
 		l->head = (struct frames_head){ .kind = kind, .align = FRAME_ALIGN, .next_lsn = 1 };
 		l->unproven = true;
 		*found = (struct log_found){ .n_records = 0 };
 		return 0;
 	}
+	rc = rc ? error__sys(err, rc, "%s: cannot read", l->path)
+		: get_head(l->path, kind, b.data, b.n, &l->head, err);
 	if (!rc)
-		rc = walk(&b, &l->head, &w, each, ctx, found, &l->waiting);
+		rc = walk((struct frames_cursor){ .p = b.data, .n = b.n, .head = l->head }, &w,
+			  each, ctx, found, &l->waiting);
 	if (!rc && w.last_lsn >= FRAMES_LSN_LIMIT)
 		rc = error__set(err, -EUCLEAN,
 				"%s: its records have impossible numbers; restore it from a backup",

@@ -15,6 +15,7 @@
 #include "core/base/error.h"
 #include "core/base/mem.h"
 #include "core/base/str.h"
+#include "plugins/storage/answer/meter.h"
 #include "plugins/storage/answer/stream_piece.h"
 #include "plugins/storage/local/block_piece.h"
 #include "plugins/storage/local/eras.h"
@@ -514,24 +515,49 @@ static void labels_list__fini(labels_list *list)
 	vec__fini(list);
 }
 
-/* -ENOMEM, or 0: those that cannot be read say so. */
+/*
+ * Beyond what the store may have in memory, a question may have as much for its dictionaries as it
+ * may for its answer. With the lock. 0 or -E2BIG.
+ */
+static int weigh_pinned(const struct look *l)
+{
+	const struct dcm_budget *budget = l->view->n_sel ? l->view->sel[0].budget : NULL;
+	const uint64_t max = l->store->options.dictionary_max_bytes;
+	uint64_t bytes = 0;
+
+	if (!budget || !budget->max_bytes)
+		return 0;
+	for (size_t i = 0; i < l->pins.n; i++)
+		bytes += eras__bytes(l->pins.v[i].era);
+	return max && bytes > max && bytes - max > budget->max_bytes ? -E2BIG : 0;
+}
+
+/* 0: those that cannot be read say so; or -ENOMEM, or what ends the question. */
 static int load_pinned(struct look *l)
 {
 	const struct store_options *o = &l->store->options;
+	const struct dcm_budget *budget = l->view->sel[0].budget;
+	int r = 0;
 
-	for (size_t i = 0; i < l->pins.n; i++) {
+	for (size_t i = 0; r == 0 && i < l->pins.n; i++) {
 		struct look_pin *p = &l->pins.v[i];
 		struct dcm_error err = DCM_ERROR_INIT;
-		int r = p->failed ? 0 : eras__load(l->store, p->era, &err);
 
+		r = meter__look(l->store->host, budget);
+		if (r)
+			break;
+		r = p->failed ? 0 : eras__load(l->store, p->era, &err);
 		if (r == -ENOMEM)
-			return r;
+			break;
 		p->failed |= r != 0;
 		if (r && !atomic_exchange(&p->era->told, true) && o->report)
 			o->report(o->report_ctx, DCM_LOG_ERROR, err.text);
+		pthread_rwlock_rdlock(&l->store->lock);
+		r = weigh_pinned(l);
+		pthread_rwlock_unlock(&l->store->lock);
 	}
 	eras__trim(l->store);
-	return 0;
+	return r;
 }
 
 /*
@@ -551,6 +577,8 @@ static int take_moment(struct look *l)
 
 		pthread_rwlock_rdlock(&s->lock);
 		r = pin_eras(l, asked_at, &n_missing);
+		if (r == 0)
+			r = weigh_pinned(l);
 		if (r == 0 && n_missing == 0) {
 			r = judged ? take_all(l) : list_labels(l, &labels);
 			taken = judged;

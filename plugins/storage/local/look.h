@@ -9,7 +9,9 @@
  *
  * One moment is seen: heads and the list of blocks are taken in one hold of the lock. Blocks are
  * opened, and dictionaries read, without it. What cannot be read is left out, counted, and told
- * once for each block, or era until it can be read again; the next look tries again.
+ * once for each block, or era until it can be read again; the next look tries again. Between two
+ * dictionaries the selections' budget is looked at, and beyond store_options.dictionary_max_bytes
+ * they may have as much memory as the answer: else -E2BIG.
  *
  * Threads: one a look.
  */

@@ -88,22 +88,34 @@ static bool is_fatal(int error)
 	return error == -ENOMEM || error == -EACCES || error == -EMFILE || error == -ENFILE;
 }
 
-static int read_eras(struct opening *g, struct dcm_error *err)
+static int map_eras(struct opening *g, struct dcm_error *err)
 {
 	struct store *s = g->store;
-	const struct era_how how = eras__how(s);
 
 	for (size_t i = 0; i < s->eras.n; i++) {
 		struct era *e = s->eras.v[i];
-		int r = era__load(e, &how, err);
+		int r = era__map(e, s->vfs, err);
 
 		if (r && is_fatal(r))
 			return r;
 		g->n_missing += r == -ENOENT;
-		if (r && !e->unreadable)
-			e->unreadable = r;
+		e->unreadable = r;
 	}
 	return 0;
+}
+
+/* How much is in the store is told by the largest dictionary that was read (kept.h). */
+static int read_largest_era(struct opening *g, struct dcm_error *err)
+{
+	struct store *s = g->store;
+	struct era *largest = NULL;
+
+	for (size_t i = 0; i < s->eras.n; i++)
+		if (!largest || s->eras.v[i]->image.n > largest->image.n)
+			largest = s->eras.v[i];
+	int r = largest ? eras__load(s, largest, err) : 0;
+
+	return is_fatal(r) ? r : 0;
 }
 
 static int map_blocks(struct opening *g, struct dcm_error *err)
@@ -147,8 +159,7 @@ static int read_moment(struct opening *g, struct dcm_error *err)
 	if (r == 0)
 		r = store__take_manifest(s, &g->manifest, err);
 	if (r == 0)
-		r = read_eras(g, err);
-	kept__count_heads(s);
+		r = map_eras(g, err);
 	if (r == 0)
 		r = map_blocks(g, err);
 	struct replaying log = { .vfs = s->vfs,
@@ -163,6 +174,8 @@ static int read_moment(struct opening *g, struct dcm_error *err)
 	s->replay_err = NULL;
 	if (r == 0 && store__end_replay(s))
 		r = error__nomem(err);
+	if (r == 0)
+		r = read_largest_era(g, err);
 	if (r == 0)
 		r = look_again(s->vfs, &g->manifest, &change, err);
 	if (r)

@@ -4,10 +4,10 @@
  * without one
  *
  * No lock is taken and nothing is written, so what is read may change meanwhile: blocks are sealed,
- * compacted, removed. All of one moment is brought in at once: the manifest, every block mapped,
- * every dictionary read, the log replayed. Then nothing of the directory is needed any more, and
- * questions are answered as of that moment. When the manifest moves on meanwhile so that something
- * was missed, all is read anew.
+ * compacted, removed. All of one moment is brought in at once: the manifest, every block and every
+ * dictionary's log mapped, the log replayed. Then nothing of the directory is needed any more, and
+ * questions are answered as of that moment, and read the dictionaries that they need. When the
+ * manifest moves on meanwhile so that something was missed, all is read anew.
  *
  * What was acknowledged before open() began is there; of what came later, perhaps some.
  *

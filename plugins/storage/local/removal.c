@@ -115,6 +115,14 @@ static int write_filters(void *ctx, struct manifest *next, struct dcm_error *err
 	return r ? error__sys(err, r, "cannot list what was removed") : 0;
 }
 
+/* What somebody writes anew of a block that it lists has what goes. */
+static void outdate(struct store *s, const struct filter *f)
+{
+	for (size_t i = 0; i < s->blocks.n; i++)
+		if (filter__lists(f, s->blocks.v[i]->entry.number))
+			atomic_store(&s->blocks.v[i]->outdated, true);
+}
+
 /* With `work`. 0: durable. */
 static int change(struct removal *m, struct dcm_error *err)
 {
@@ -124,6 +132,7 @@ static int change(struct removal *m, struct dcm_error *err)
 
 	if (r)
 		return r;
+	outdate(s, m->filters->v[m->filters->n - 1]);
 	pthread_rwlock_wrlock(&s->lock);
 	struct filters *old = s->filters;
 	s->filters = filters__ref(m->filters);
@@ -133,21 +142,52 @@ static int change(struct removal *m, struct dcm_error *err)
 	return commit__settle(s->commit, err);
 }
 
-static int step(struct store *s, struct dcm_error *err);
+static int step(struct store *s, const struct rework_yield *yield, struct dcm_error *err);
 
-/* With `work`. 1: try again after a seal. */
+/* How long who removes waits for the blocks of earlier removals. */
+struct patience {
+	const struct dcm_host *host;
+	const struct dcm_budget *budget;
+};
+
+/* A rework_yield.fn. */
+static bool is_over(void *patience)
+{
+	const struct patience *p = patience;
+
+	return meter__look(p->host, p->budget) < 0;
+}
+
+/* With `work`, which others may have meanwhile. There is room for one more filter, or why not. */
+static int make_room(struct store *s, const struct dcm_budget *budget, struct dcm_error *err)
+{
+	struct patience patience = { s->host, budget };
+	const struct rework_yield yield = { is_over, &patience };
+	int r = 1;
+
+	while (r == 1 && filters__n(s->filters) >= FILTERS_MAX) {
+		r = meter__look(s->host, budget);
+		r = r ? r : step(s, &yield, err);
+	}
+	if (filters__n(s->filters) < FILTERS_MAX)
+		return 0;
+	/* What ended the step may be the budget's end. */
+	const int over = meter__look(s->host, budget);
+	if (over || r == 0)
+		return error__set(err, over ? over : -EAGAIN,
+				  "%d removals wait to be worked off: later", FILTERS_MAX);
+	return r;
+}
+
+/* With `work`, which others may have before it looks. 1: try again after a seal. */
 static int remove_now(struct store *s, const struct dcm_select *sel, uint64_t *ret_n,
 		      struct dcm_error *err)
 {
 	struct removal m = { .store = s, .sel = sel };
-	int r = 1;
+	int r = make_room(s, sel->budget, err);
 
-	while (r == 1 && filters__n(s->filters) >= FILTERS_MAX)
-		r = step(s, err);
-	if (filters__n(s->filters) >= FILTERS_MAX)
-		return r < 0 ? r
-			     : error__set(err, -EAGAIN, "%d removals wait to be worked off: later",
-					  FILTERS_MAX);
+	if (r)
+		return r;
 	r = meter__explain(removal_found__take(&m.found, s, sel), sel->budget, err);
 	if (r == 0 && (m.found.blocks.n || m.found.thin.v.n)) {
 		r = make_filters(&m, err);
@@ -234,22 +274,36 @@ static int forget(struct store *s, struct dcm_error *err)
 	return 1;
 }
 
-/* With `work`. What cannot be read keeps nothing else from being written anew. */
-static int step(struct store *s, struct dcm_error *err)
+/*
+ * With `work`, which others may have meanwhile. One after the other, as they were written; what
+ * cannot be read keeps nothing else from being written anew.
+ */
+static int step(struct store *s, const struct rework_yield *yield, struct dcm_error *err)
 {
+	struct manifest_block last = { .number = 0 };
+	bool failed = false;
 	int r = 0;
 
 	for (size_t i = 0; stored__fault(r) != STORED_ELSEWHERE && i < s->blocks.n; i++) {
-		struct stored *b = s->blocks.v[i];
 		struct dcm_error own = DCM_ERROR_INIT;
 
-		if (!filters__list(s->filters, b->entry.number))
+		/* One that failed had others change the list meanwhile. */
+		if (failed && manifest_block__compare(&s->blocks.v[i]->entry, &last) <= 0)
 			continue;
-		int one = rework__block(s, b, NULL, &own);
-		if (one == 0)
+		if (!filters__list(s->filters, s->blocks.v[i]->entry.number))
+			continue;
+		if (s->blocks.v[i]->reworked) {
+			rework__wait(s);
 			return 1;
-		if (stored__fault(one) == STORED_DAMAGED)
-			atomic_store(&b->told, true); /* what can be read of it is rescued */
+		}
+		struct stored *b = stored__ref(s->blocks.v[i]);
+		int one = rework__block(s, b, NULL, yield, &own);
+		last = b->entry;
+		failed = true;
+		stored__unref(b);
+		if (one >= 0)
+			return 1;
+		i = SIZE_MAX; /* from the first one on */
 		if (r == 0 || stored__fault(one) == STORED_ELSEWHERE)
 			r = error__set(err, one, "%s", own.text);
 	}
@@ -267,10 +321,10 @@ static bool has_heads(struct store *s)
 	return any;
 }
 
-int removal__step(struct store *s, struct dcm_error *err)
+int removal__step(struct store *s, const struct rework_yield *yield, struct dcm_error *err)
 {
 	pthread_mutex_lock(&s->work);
-	int r = step(s, err);
+	int r = step(s, yield, err);
 	bool waits = r == 0 && filters__n(s->filters) > 0;
 	pthread_mutex_unlock(&s->work);
 	/* Frames of which nothing is left wait for nobody's seal. */
@@ -289,7 +343,7 @@ int removal__drain(struct store *s, struct dcm_error *err)
 	int r;
 
 	do
-		r = removal__step(s, err);
+		r = removal__step(s, NULL, err);
 	while (r == 1);
 	return r;
 }

@@ -9,12 +9,12 @@
  *
  * What comes while it reads, or later, is not looked at and stays.
  *
- * Threads: any; one at a time is in here, and takes its turn with seals and compactions.
+ * Threads: any. One at a time looks at what is there; blocks are written anew by several (rework.h).
  */
 #ifndef DECIMA_STORAGE_LOCAL_REMOVAL_H
 #define DECIMA_STORAGE_LOCAL_REMOVAL_H
 
-#include "plugins/storage/local/store.h"
+#include "plugins/storage/local/rework.h"
 
 /*
  * *ret_n: profiles that lost something, each type of one counted once. 0 when it is durable.
@@ -38,9 +38,9 @@ int removal__to(struct store *s, uint64_t max_bytes, uint64_t *ret_n, struct dcm
 /*
  * The next block that has removed rows is written anew, or filters that nothing needs any more go.
  * 1: something was done, there may be more; 0: nothing is to do, or not before a seal; or a
- * negative errno.
+ * negative errno. `yield` as in rework.h.
  */
-int removal__step(struct store *s, struct dcm_error *err);
+int removal__step(struct store *s, const struct rework_yield *yield, struct dcm_error *err);
 /* Step after step until there is none. */
 int removal__drain(struct store *s, struct dcm_error *err);
 

@@ -209,30 +209,28 @@ struct compact_filter retain_filter(const struct retain_rules *rules)
 }
 
 /* -------------------------------------------------------------------------------------------------
- * Types of a block
+ * Bounds of single types
  */
 
-static int by_number(const void *a, const void *b)
+static int newest_first(const void *a, const void *b)
 {
-	const uint32_t *x = a, *y = b;
+	const struct retain_portion *x = a, *y = b;
 
-	return (*x > *y) - (*x < *y);
+	return (x->last_ms < y->last_ms) - (x->last_ms > y->last_ms);
 }
 
-int block__types(const struct block *b, type_list *ret)
+int64_t retain__bound(struct retain_portion *v, size_t n, uint64_t max_bytes)
 {
-	size_t n = 0;
+	int64_t kept_ms = INT64_MAX; /* what stays begins there */
+	uint64_t sum = 0;
 
-	if (!vec__reserve(ret, b->n_types ? b->n_types : 1))
-		return -ENOMEM;
-	for (uint64_t i = 0; i < b->n_types; i++)
-		/* Most follow one of their kind. */
-		if (i == 0 || b->types[i].type != b->types[i - 1].type)
-			ret->v[n++] = b->types[i].type;
 	if (n > 1)
-		qsort(ret->v, n, sizeof(ret->v[0]), by_number);
-	for (size_t i = 0; i < n; i++)
-		if (i == 0 || ret->v[i] != ret->v[i - 1])
-			ret->v[ret->n++] = ret->v[i];
-	return 0;
+		qsort(v, n, sizeof(*v), newest_first);
+	for (size_t i = 0; i < n; i++) {
+		if (sum >= max_bytes)
+			return v[i].last_ms < kept_ms ? v[i].last_ms + 1 : kept_ms;
+		sum += v[i].bytes;
+		kept_ms = v[i].first_ms < kept_ms ? v[i].first_ms : kept_ms;
+	}
+	return INT64_MIN;
 }

@@ -5,8 +5,7 @@
  * A block goes whole when all that it holds is too old, and, oldest first, while the store has more
  * bytes than it may. Of a block with types that are kept for different times, the types that are
  * over for good are taken out by writing it anew (compact.h with retain_filter), one block at a
- * time. What is too old and still in a block is for the reader to leave out: before its type's
- * cutoff nothing exists.
+ * time. What is too old in a block with something that is not stays in answers until the block goes.
  *
  * An era's dictionary goes with its last block.
  *
@@ -37,7 +36,7 @@ struct retain_rules {
 
 /* What the manifest does not say. */
 struct retain_facts {
-	/* The types that occur in a block, block__types(); *ret_n 0: nobody knows. */
+	/* The types that occur in a block, ascending; *ret_n 0: nobody knows. */
 	const uint32_t *(*types)(void *ctx, uint64_t number, size_t *ret_n);
 	uint64_t (*era_bytes)(void *ctx, uint32_t era); /* of its dictionary; freed with its last block */
 	bool (*era_is_held)(void *ctx, uint32_t era); /* by something else than blocks: the log */
@@ -70,8 +69,15 @@ int retain__choose(struct retain_choice *ret, const struct manifest *m,
  */
 struct compact_filter retain_filter(const struct retain_rules *rules);
 
-/* The distinct types of a block's chunks, ascending, appended to an empty vector. 0 or -ENOMEM. */
-typedef VEC(uint32_t) type_list;
-int block__types(const struct block *b, type_list *ret);
+/* What a block has of something that has a bound of its own. */
+struct retain_portion {
+	int64_t first_ms, last_ms; /* of the block */
+	uint64_t bytes;
+};
+/*
+ * Before which time there is too much: the newest blocks stay that have max_bytes together, with the
+ * one that exceeds them, and nothing in their time goes. INT64_MIN: nothing is too much. Sorts `v`.
+ */
+int64_t retain__bound(struct retain_portion *v, size_t n, uint64_t max_bytes);
 
 #endif

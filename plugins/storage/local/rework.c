@@ -26,11 +26,13 @@ struct job {
 	const struct block *blocks[COMPACT_MAX_BLOCKS];
 	uint32_t n;
 	const struct compact_filter *filter;
+	const struct rework_yield *yield;
 	bool rescues; /* without damage nothing is to change */
 	uint8_t level;
 	int zstd_level;
 	VEC(struct stored *) made;
-	loss_list lost; /* the store's, then */
+	loss_list lost;	 /* the store's, then */
+	uint64_t n_gone; /* profiles, as questions count: of the inputs, and not of what was made */
 };
 
 static void job__fini(struct job *j)
@@ -155,6 +157,15 @@ static int list_losses(void *ctx, struct manifest *next, struct dcm_error *err)
 	return losses__write(next, &j->lost) < 0 ? error__nomem(err) : 0;
 }
 
+/* Before the exchange. */
+static void count_gone(struct job *j)
+{
+	for (uint32_t i = 0; i < j->n; i++)
+		j->n_gone += j->inputs[i]->entry.n_profiles;
+	for (size_t i = 0; i < j->made.n; i++)
+		j->n_gone -= j->made.v[i]->entry.n_profiles;
+}
+
 /* `lost`: [n] of the inputs. */
 static int apply(struct job *j, const struct rewrite *rw, struct rewrite_made *made,
 		 const struct compact_lost *lost, struct dcm_error *err)
@@ -180,8 +191,10 @@ static int apply(struct job *j, const struct rewrite *rw, struct rewrite_made *m
 				  .ctx = j,
 			  },
 			  err);
-	if (r == 0)
+	if (r == 0) {
+		count_gone(j);
 		exchange(j);
+	}
 	return r;
 }
 
@@ -227,12 +240,80 @@ static void end_rescue(const struct job *j, const struct compact_lost *lost)
 			quarantine__add(j->store, j->inputs[i]->entry.number, j->inputs[i]->entry.bytes);
 }
 
-static bool is_stopping(void *store)
+static bool is_outdated(const struct job *j)
 {
-	return atomic_load(&((struct store *)store)->stopping);
+	for (uint32_t i = 0; i < j->n; i++)
+		if (atomic_load(&j->inputs[i]->outdated))
+			return true;
+	return false;
 }
 
-/* With the inputs open. What is damaged in them is left behind, and their files are set aside. */
+static bool is_ended(void *job)
+{
+	const struct job *j = job;
+
+	return atomic_load(&j->store->stopping) || is_outdated(j) ||
+	       (j->yield && j->yield->fn(j->yield->ctx));
+}
+
+/* With `work`. */
+static void begin(struct job *j)
+{
+	for (uint32_t i = 0; i < j->n; i++) {
+		j->store->rework_bytes += j->inputs[i]->entry.bytes;
+		j->inputs[i]->reworked = true;
+		atomic_store(&j->inputs[i]->outdated, false);
+	}
+}
+
+static void end(struct job *j)
+{
+	for (uint32_t i = 0; i < j->n; i++) {
+		j->store->rework_bytes -= j->inputs[i]->entry.bytes;
+		j->inputs[i]->reworked = false;
+	}
+	pthread_cond_broadcast(&j->store->reworked);
+}
+
+void rework__wait(struct store *s)
+{
+	enum { MOMENT_NS = 100000000 };
+	struct timespec until;
+
+	clock_gettime(CLOCK_MONOTONIC, &until);
+	const int64_t ns = until.tv_nsec + MOMENT_NS;
+	until = (struct timespec){ until.tv_sec + ns / 1000000000, ns % 1000000000 };
+	pthread_cond_timedwait(&s->reworked, &s->work, &until);
+}
+
+/* Without `work`, for as long as that takes. 1: for nothing. */
+static int write_anew(struct job *j, const struct rewrite *rw, struct rewrite_made *made,
+		      struct dcm_error *err)
+{
+	const uint64_t n_lost = vfs__n_lost(j->store->vfs);
+
+	begin(j);
+	pthread_mutex_unlock(&j->store->work);
+	int r = rewrite__write(rw, made, err);
+	pthread_mutex_lock(&j->store->work);
+	end(j);
+	if (is_outdated(j)) {
+		rewrite__discard(rw, made);
+		return 1;
+	}
+	/* Bytes may be read once more after their checksum was right, and were zeros then. */
+	if (r == 0 && vfs__n_lost(j->store->vfs) != n_lost) {
+		rewrite__discard(rw, made);
+		r = error__set(err, -EAGAIN,
+			       "a page was lost while blocks were written anew; it is tried again");
+	}
+	return r;
+}
+
+/*
+ * With the inputs open. What is damaged in them is left behind, and their files are set aside. 1:
+ * nothing has changed, it is due again.
+ */
 static int rewrite(struct job *j, const struct compact_filter *filter, struct dcm_error *err)
 {
 	struct compact_lost lost[COMPACT_MAX_BLOCKS] = { { .n_chunks = 0 } };
@@ -244,24 +325,19 @@ static int rewrite(struct job *j, const struct compact_filter *filter, struct dc
 			 .n_blocks = j->n,
 			 .filter = filter,
 			 .lost = lost,
-			 .cancelled = is_stopping,
-			 .ctx = j->store },
+			 .cancelled = is_ended,
+			 .ctx = j },
 		.level = j->level,
 		.zstd_level = j->zstd_level,
 	};
-	const uint64_t n_lost = vfs__n_lost(j->store->vfs);
 	int damaged, r;
 
 	for (uint32_t i = 0; i < j->n; i++)
 		if (j->inputs[i]->entry.last_lsn > rw.last_lsn)
 			rw.last_lsn = j->inputs[i]->entry.last_lsn;
-	r = rewrite__write(&rw, &made, err);
-	/* Bytes may be read once more after their checksum was right, and were zeros then. */
-	if (r == 0 && vfs__n_lost(j->store->vfs) != n_lost) {
-		rewrite__discard(&rw, &made);
-		r = error__set(err, -EAGAIN,
-			       "a page was lost while blocks were written anew; it is tried again");
-	}
+	r = write_anew(j, &rw, &made, err);
+	if (r > 0)
+		return r;
 	damaged = r ? r : set_aside(j, lost, err);
 	if (damaged < 0 || (damaged == 0 && j->rescues)) {
 		rewrite__discard(&rw, &made);
@@ -275,7 +351,7 @@ static int rewrite(struct job *j, const struct compact_filter *filter, struct dc
 	return r;
 }
 
-/* With `work`. */
+/* With `work`, which others may have meanwhile. 0; 1: it is due again; or a negative errno. */
 static int run(struct job *j, struct dcm_error *err)
 {
 	const struct dropping_of of = { j->inputs, j->blocks, j->n, j->filter };
@@ -312,14 +388,15 @@ static bool is_usable(void *ctx, uint64_t number)
 	struct stored *b = find_block(s, number);
 	const struct block *block;
 
-	return b && !filters__list(s->filters, number) && stored__block(b, &block, NULL) == 0;
+	return b && !b->reworked && !filters__list(s->filters, number) &&
+	       stored__block(b, &block, NULL) == 0;
 }
 
-/* With `work`, so that nobody else changes the list of blocks. */
-static int compact(struct store *s, struct dcm_error *err)
+/* With `work`, which others may have meanwhile. */
+static int compact(struct store *s, const struct rework_yield *yield, struct dcm_error *err)
 {
 	struct compact_plan plan;
-	struct job j = { .store = s };
+	struct job j = { .store = s, .yield = yield };
 	int r = compact_plan__choose(&plan, commit__manifest(s->commit), &compact_default_rules,
 				     s->host->real_ns(s->host) / 1000000, is_usable, s);
 
@@ -331,13 +408,13 @@ static int compact(struct store *s, struct dcm_error *err)
 	j.zstd_level = plan.zstd_level;
 	r = run(&j, err);
 	job__fini(&j);
-	return r ? r : 1;
+	return r < 0 ? r : 1;
 }
 
-int rework__compact(struct store *s, struct dcm_error *err)
+int rework__compact(struct store *s, const struct rework_yield *yield, struct dcm_error *err)
 {
 	pthread_mutex_lock(&s->work);
-	int r = compact(s, err);
+	int r = compact(s, yield, err);
 	pthread_mutex_unlock(&s->work);
 	return r;
 }
@@ -362,13 +439,15 @@ static int give_up(struct job *j, struct dcm_error *err)
 	return r;
 }
 
-/* With `work`. */
-static int rescue(struct store *s, struct stored *b, struct dcm_error *err)
+/* With `work`, which others may have meanwhile. */
+static int rescue(struct store *s, struct stored *b, const struct rework_yield *yield,
+		  struct dcm_error *err)
 {
 	struct job j = {
 		.store = s,
 		.inputs = { stored__ref(b) },
 		.n = 1,
+		.yield = yield,
 		.rescues = true,
 		.level = b->entry.level,
 		.zstd_level = b->entry.level ? compact_default_rules.zstd_level[b->entry.level - 1] : 0,
@@ -385,7 +464,18 @@ static int rescue(struct store *s, struct stored *b, struct dcm_error *err)
 	return r;
 }
 
-int rework__rescue(struct store *s, struct dcm_error *err)
+/*
+ * What filters list is written anew for them, older blocks first (removal.h), without what is
+ * damaged.
+ */
+static bool has_its_turn(const struct store *s, struct stored *b)
+{
+	const struct block *block;
+
+	return filters__list(s->filters, b->entry.number) && stored__block(b, &block, NULL) == 0;
+}
+
+int rework__rescue(struct store *s, const struct rework_yield *yield, struct dcm_error *err)
 {
 	int r = 0;
 
@@ -395,15 +485,17 @@ int rework__rescue(struct store *s, struct dcm_error *err)
 		struct stored *b = s->blocks.v[i];
 		struct dcm_error own = DCM_ERROR_INIT;
 
-		if (!atomic_load(&b->told) || b->rescued)
+		if (!atomic_load(&b->told) || b->rescued || b->reworked || has_its_turn(s, b))
 			continue;
-		b->rescued = true; /* once: what is wrong may be something else than the block */
-		const int one = rescue(s, b, &own);
+		stored__ref(b); /* others may take it off the list meanwhile */
+		const int one = rescue(s, b, yield, &own);
+		/* Once: what is wrong may be something else than the block. */
+		b->rescued = one == 0;
+		stored__unref(b);
 		if (one >= 0) {
 			r = 1;
 			continue;
 		}
-		b->rescued = false; /* it is still there */
 		if (r == 0 || one == -ECANCELED)
 			r = error__set(err, one, "%s", own.text);
 	}
@@ -415,29 +507,41 @@ int rework__rescue(struct store *s, struct dcm_error *err)
  * What goes of one block
  */
 
-int rework__block(struct store *s, struct stored *b, const struct compact_filter *also,
-		  struct dcm_error *err)
+static int write_block(struct store *s, struct stored *b, const struct compact_filter *also,
+		       const struct rework_yield *yield, uint64_t *ret_n_gone, struct dcm_error *err)
 {
 	struct job j = {
 		.store = s,
 		.inputs = { stored__ref(b) },
 		.n = 1,
 		.filter = also,
+		.yield = yield,
 		.level = b->entry.level,
 		.zstd_level = b->entry.level ? compact_default_rules.zstd_level[b->entry.level - 1] : 0,
 	};
-	int r = run(&j, err);
+	int r = b->reworked ? 1 : run(&j, err);
 
+	if (stored__fault(r) == STORED_DAMAGED)
+		atomic_store(&b->told, true); /* what can be read of it is rescued */
+	*ret_n_gone += j.n_gone;
 	job__fini(&j);
 	return r;
 }
 
+int rework__block(struct store *s, struct stored *b, const struct compact_filter *also,
+		  const struct rework_yield *yield, struct dcm_error *err)
+{
+	uint64_t n_gone = 0;
+
+	return write_block(s, b, also, yield, &n_gone, err);
+}
+
 int rework__filter(struct store *s, uint64_t number, const struct compact_filter *filter,
-		   struct dcm_error *err)
+		   const struct rework_yield *yield, uint64_t *ret_n_gone, struct dcm_error *err)
 {
 	struct stored *b = find_block(s, number);
 
 	if (!b)
 		return error__set(err, -ENOENT, "there is no block %" PRIu64, number);
-	return rework__block(s, b, filter, err);
+	return write_block(s, b, filter, yield, ret_n_gone, err);
 }

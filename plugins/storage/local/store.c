@@ -10,6 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "core/base/cond.h"
 #include "core/base/error.h"
 #include "core/base/mem.h"
 #include "plugins/storage/local/age.h"
@@ -159,6 +160,7 @@ struct store *store__new(const struct dcm_host *host, struct vfs *v, const struc
 	pthread_rwlock_init(&s->lock, &attr);
 	pthread_rwlockattr_destroy(&attr);
 	pthread_mutex_init(&s->work, NULL);
+	cond__init(&s->reworked);
 	pthread_mutex_init(&s->waiting_lock, NULL);
 	kept__init(&s->kept);
 	return s;
@@ -223,6 +225,7 @@ void store__close(struct store *s)
 	seen__fini(&s->seen);
 	extras_store__fini(&s->sealing_seen);
 	pthread_mutex_destroy(&s->waiting_lock);
+	pthread_cond_destroy(&s->reworked);
 	pthread_mutex_destroy(&s->work);
 	pthread_rwlock_destroy(&s->lock);
 	free(s);

@@ -18,8 +18,8 @@
  *
  * Threads: write() from one at a time, the rest from any. `lock` guards what a question looks at,
  * is held for moments, and no file is touched under it: dictionaries are read before it is taken
- * (eras.h). `work` is held by the one seal, compaction or retention that is under way, and is taken
- * first.
+ * (eras.h). `work` is held by the one seal, removal, retention or exchange of blocks (rework.h) that
+ * is under way, and is taken first.
  */
 #ifndef DECIMA_STORAGE_LOCAL_STORE_H
 #define DECIMA_STORAGE_LOCAL_STORE_H
@@ -59,6 +59,8 @@ struct store_options {
 	 * Borrowed.
 	 */
 	struct dcm_map retention_by_type;
+	/* int64_t bytes of blocks, by the same: a type's oldest go beyond it. Borrowed. */
+	struct dcm_map max_bytes_by_type;
 	int64_t seal_ms;	 /* the oldest that a head's first profile gets, by the clock */
 	uint64_t head_max_bytes; /* sealed then; twice as much refuses writes */
 	uint64_t log_max_bytes;	 /* that a start may have to read: sealed then, too; 0: no bound */
@@ -86,6 +88,8 @@ struct store {
 	bool only_read;		      /* opened by reader.h: nothing is written */
 	bool half_manifest;	      /* then: one of the manifest's two copies is damaged */
 	pthread_mutex_t work;
+	pthread_cond_t reworked; /* of `work`: blocks were written anew, or were not */
+	uint64_t rework_bytes; /* with `work`: of blocks that are being so: the new ones take no more room */
 	VEC(char *)
 	strays; /* with `work`: files of eras that a process which died has left, and nobody lists */
 

@@ -10,6 +10,7 @@
 
 #include "core/base/error.h"
 #include "core/base/mem.h"
+#include "plugins/storage/local/block_types.h"
 #include "plugins/storage/local/commit.h"
 
 enum stored_fault stored__fault(int error)
@@ -52,6 +53,7 @@ void stored__unref(struct stored *s)
 	if (!s || atomic_fetch_sub_explicit(&s->refs, 1, memory_order_acq_rel) != 1)
 		return;
 	block_map__close(&s->map);
+	block_types__free(s->types);
 	free(s->why);
 	pthread_mutex_destroy(&s->lock);
 	era__unref(s->era);

@@ -27,7 +27,10 @@ struct stored {
 	struct era *era;	    /* referenced */
 	_Atomic bool told;	    /* that something of it cannot be read */
 	_Atomic uint8_t cumulative; /* enum stored_cumulative; it never changes once it is known */
+	struct block_types *types; /* block_types.h: NULL: not asked for yet; with the store's `work` */
 	bool rescued; /* and what can be read was saved, or nothing was wrong; with the store's `work` */
+	bool reworked;	       /* somebody writes it anew (rework.h); with it too */
+	_Atomic bool outdated; /* what is made of it then is wrong: set with `work`, seen without */
 	/* Privately: use stored__block(). */
 	struct vfs *vfs;
 	pthread_mutex_t lock;

@@ -17,12 +17,14 @@ enum { TURN_SECONDS = 60, COMPACT_NS = 500000000 /* of a round */ };
 #define SECOND_NS INT64_C(1000000000)
 #define REST_NS	  (5 * SECOND_NS)
 
-/* A job that was given up because the store stops has not failed. */
+/* A job that was given up has neither failed nor succeeded. */
 static int note(struct tend *t, enum tend_job job, int r, const struct dcm_error *err)
 {
 	struct tend_trouble *trouble = &t->troubles[job];
 
-	r = r == -ECANCELED || r > 0 ? 0 : r;
+	if (r == -ECANCELED)
+		return 0;
+	r = r > 0 ? 0 : r;
 	if (r && r != trouble->error)
 		snprintf(trouble->text, sizeof(trouble->text), "%.*s",
 			 (int)sizeof(trouble->text) - 1, err->text);
@@ -36,23 +38,26 @@ static int64_t now_ns(const struct tend *t)
 }
 
 /* 1: something was written anew, there may be more. */
-static int compact_once(struct tend *t, struct dcm_error *err)
+static int compact_once(struct tend *t, const struct rework_yield *yield, struct dcm_error *err)
 {
 	/* One that fails keeps no other block waiting. */
-	int rescued = rework__rescue(t->store, err);
+	int rescued = rework__rescue(t->store, yield, err);
 	/*
 	 * Blocks that wait for their removal are not compacted; one that cannot be read keeps no
 	 * others from it.
 	 */
-	int removed = removal__step(t->store, err);
-	int r = removed > 0 ? removed : rework__compact(t->store, err);
+	int removed = removal__step(t->store, yield, err);
+	int r = removed > 0 ? removed : rework__compact(t->store, yield, err);
 	if (r == 0)
 		r = rescued;
 	return r ? r : removed;
 }
 
+static bool round_within(void *tend);
+
 static void compact(struct tend *t, bool is_turn)
 {
+	const struct rework_yield yield = { round_within, t };
 	const int64_t begin_ns = now_ns(t);
 	struct dcm_error err = DCM_ERROR_INIT;
 	int r = 1;
@@ -60,7 +65,7 @@ static void compact(struct tend *t, bool is_turn)
 	if (t->idle ? !is_turn : begin_ns < t->compact_at_ns)
 		return;
 	while (r > 0 && now_ns(t) - begin_ns < COMPACT_NS)
-		r = compact_once(t, &err);
+		r = compact_once(t, &yield, &err);
 	note(t, TEND_COMPACT, r, &err);
 	t->idle = r <= 0; /* what failed is tried again at its turn */
 	t->compact_at_ns = 2 * now_ns(t) - begin_ns;
@@ -88,12 +93,29 @@ static bool take_time(struct tend *t)
 	return t->seconds / TURN_SECONDS > before / TURN_SECONDS;
 }
 
-bool tend__round(struct tend *t)
+/* Within another round, and on a disk that refuses, only what goes in whole blocks. */
+static void expire(struct tend *t, bool is_within)
+{
+	const struct rework_yield yield = { round_within, t };
+	struct dcm_error err = DCM_ERROR_INIT;
+	const int r = is_within ? expire__whole(t->store, &err) : expire__now(t->store, &yield, &err);
+
+	/* Of what failed before, a round within may not have tried all. */
+	if (r || !is_within)
+		note(t, TEND_EXPIRE, r, &err);
+}
+
+static bool is_refused(const struct tend *t)
+{
+	return t->troubles[TEND_RECOVER].error || t->troubles[TEND_SEAL].error;
+}
+
+/* What a round does first. True: those who have their turn once a minute have it. */
+static bool begin_round(struct tend *t, bool is_within)
 {
 	struct dcm_error err = DCM_ERROR_INIT;
 	struct store *s = t->store;
-	enum tend_job job = TEND_RECOVER;
-	const bool was_refused = t->troubles[TEND_RECOVER].error || t->troubles[TEND_SEAL].error;
+	const bool was_refused = is_refused(t);
 
 	bool is_turn = take_time(t);
 	int r = note(t, TEND_RECOVER, upkeep__recover(s, &err), &err);
@@ -103,16 +125,45 @@ bool tend__round(struct tend *t)
 	is_turn = is_turn || (was_refused && r == 0);
 	/* What is removed where its directory has gone would be there again with it. */
 	if (is_turn && r != -ENOENT)
-		note(t, TEND_EXPIRE, expire__now(s, &err), &err);
-	if (r == 0)
-		compact(t, is_turn);
-	eras__trim(s);
+		expire(t, is_within || is_refused(t));
+	return is_turn;
+}
+
+/* True: what tend__trouble() says has changed. */
+static bool end_round(struct tend *t)
+{
+	enum tend_job job = TEND_RECOVER;
+
+	eras__trim(t->store);
 	const struct tend_trouble *trouble = first_trouble(t, &job);
 	int error = trouble ? trouble->error : 0;
 	bool changed = error != t->told_error || (error && job != t->told_job);
 	t->told_error = error;
 	t->told_job = job;
 	return changed;
+}
+
+/* A rework_yield.fn. */
+static bool round_within(void *tend)
+{
+	struct tend *t = tend;
+
+	if (now_ns(t) - t->round_ns < SECOND_NS)
+		return is_refused(t);
+	begin_round(t, true);
+	const bool changed = end_round(t);
+	if (t->meanwhile)
+		t->meanwhile(t->ctx, changed);
+	return is_refused(t);
+}
+
+bool tend__round(struct tend *t)
+{
+	const bool is_turn = begin_round(t, false);
+
+	if (!is_refused(t))
+		compact(t, is_turn);
+	return end_round(t);
 }
 
 int64_t tend__rest_ns(const struct tend *t)

@@ -5,8 +5,10 @@
  * A round recovers, seals, and now and then expires and compacts; one that fails keeps no other
  * from its turn, but on a disk that refuses nothing is written anew. Compaction goes on for as long
  * as there is work, half of the time, so that who waits for the same lock or disk has the other
- * half. What is wrong is remembered by job, until that job succeeds: the state changes when it
- * really does, and not because another job, or none, had its turn.
+ * half. A block that takes long is no reason to wait: between two of its chunks there is a round
+ * that writes no block anew, whenever one is due; if the disk refuses then, the block is given up,
+ * with the room that it takes. What is wrong is remembered by job, until that job succeeds: the
+ * state changes when it really does, and not because another job, or none, had its turn.
  *
  * Threads: one.
  */
@@ -22,9 +24,15 @@ struct tend_trouble {
 	char text[256];
 };
 
-/* Zeroed but for the store. */
+/* Zeroed but for the store, and `meanwhile`. */
 struct tend {
 	struct store *store;
+	/*
+	 * Called after each round that took place within another one, in the middle of a block;
+	 * `changed` is what tend__round() would return. NULL: nobody.
+	 */
+	void (*meanwhile)(void *ctx, bool changed);
+	void *ctx;
 	uint64_t seconds;      /* that the rounds so far stand for */
 	int64_t round_ns;      /* mono, of the last one */
 	int64_t compact_at_ns; /* mono: not before; and not at all when there was nothing to do, but */

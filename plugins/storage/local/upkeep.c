@@ -292,7 +292,7 @@ static int probe(struct store *s, struct dcm_error *err)
 static int make_room(struct store *s, struct dcm_error *err)
 {
 	/* When it fails (it may need room itself), the seal makes some all the same. */
-	expire__now(s, NULL);
+	expire__whole(s, NULL);
 	return upkeep__seal(s, err);
 }
 

@@ -28,7 +28,7 @@
 /* A file holds about so much, unless one profile alone is larger. */
 enum { CHUNK_ROWS = 1 << 18, CHUNK_FRAMES = 1 << 23 };
 #define BUILDER_MAX_BYTES  ((uint64_t)4 << 30)
-#define MANIFEST_MAX_BYTES ((size_t)64 << 20)
+#define MANIFEST_MAX_BYTES ((size_t)256 << 20) /* all that may be seen take some 80 MB */
 #define FILE_MAX_BYTES	   ((size_t)8 << 30)
 
 /* "DIR/NAME" for the caller to free; NULL when memory ran out. */

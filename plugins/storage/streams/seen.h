@@ -7,7 +7,8 @@
  * usually one. What is a source of its own (DCM_BATCH_ONCE) is kept as its name alone, and apart from
  * these: many of them push out no source that counts. Both are bounded, and grow up to there: of
  * those that count at least the SEEN_SOURCES that were heard of last are known, and SEEN_INTERVALS of
- * each, the highest; of the others at least the SEEN_ONCE last ones. A retry that comes later than
+ * each, the highest: there are gaps where a batch had no rows, or was for somebody else, and what an output
+ * sends together and has no answer for comes again together. Of the others at least the SEEN_ONCE last ones. A retry that comes later than
  * that is stored again. A source of all zero is no source: such batches are never recognised.
  *
  * Nothing is ever taken out of a table: each of the two kinds has two of them, and when the younger
@@ -26,11 +27,11 @@
 #include "core/base/vec.h"
 
 /*
- * SEEN_SOURCES: more hosts than one store takes profiles of; both tables take 5 MiB when all of
+ * SEEN_SOURCES: more hosts than one store takes profiles of; both tables take 20 MiB when all of
  * these send. SEEN_ONCE, 5 MiB then: what 180 programs push that send each 10 s and have no answer for
  * an hour. The local store's manifest has all of it.
  */
-enum { SEEN_SOURCES = 8192, SEEN_INTERVALS = 16, SEEN_ONCE = 65536 };
+enum { SEEN_SOURCES = 8192, SEEN_INTERVALS = DCM_GROUP_MAX + 16, SEEN_ONCE = 65536 };
 
 struct seen_interval {
 	uint64_t first, last; /* both seen */

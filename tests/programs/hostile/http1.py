@@ -1,11 +1,14 @@
 # SPDX-License-Identifier: Apache-2.0
 # tests/programs/hostile/http1.py - HTTP/1.1 that is no HTTP, or is two things at once, or does not come to an end
 import gzip
+import struct
 import time
 
-from lines import answer, hear_all, say
+from lines import H2, WINDOW, answer, frame, hear_all, request, say
 
 HOST = b"Host: localhost\r\n"
+TAKES = 4096  # bytes that a reader's machine keeps for him
+WIDE_OPEN = ((4, 0x7FFFFFFF),)  # INITIAL_WINDOW_SIZE
 POST = b"POST /api/v1/ingest?name=smuggled HTTP/1.1\r\n" + HOST
 SMUGGLED = b"GET /-/smuggled HTTP/1.1\r\nHost: localhost\r\n\r\n"
 
@@ -114,7 +117,8 @@ def bombs(place, verdict):
 
 
 class Slow:
-    """Heads, bodies and readers that come a byte at a time: many, and all of them ended in time. They go on beside other attacks."""
+    """Heads and bodies that come a byte at a time, and readers of either HTTP that take nothing: many, and all of them ended in time. They
+    go on beside other attacks."""
 
     def __init__(self, place, n):
         self.place, self.n = place, n
@@ -123,22 +127,31 @@ class Slow:
         self.began = time.monotonic()
         self.heads = [self.place.dial() for _ in range(self.n)]
         self.bodies = [self.place.dial() for _ in range(self.n)]
-        self.readers = [self.place.dial() for _ in range(self.n)]
+        self.readers = [self.place.dial(takes=TAKES) for _ in range(self.n)]
+        self.http2_readers = [H2(self.place, WIDE_OPEN, takes=TAKES) for _ in range(self.n)]
         for s in self.heads:
             say(s, b"GET /-/healthy HT")
         for s in self.bodies:
             say(s, POST + b"Content-Length: 100000\r\n\r\na")
         for s in self.readers:
             say(s, (b"GET /metrics HTTP/1.1\r\n" + HOST + b"\r\n") * 40)
+        for h in self.http2_readers:
+            h.send(frame(WINDOW, 0, 0, struct.pack(">I", 1 << 30)))
+            for _ in range(90):
+                h.ask(request("GET", "/metrics"))
 
     def drip(self):
         for s in self.heads + self.bodies:
             say(s, b"T")
 
     def end(self, verdict):
-        """Heads have 10 s, bodies 30: those of an answer that nobody reads, 60 and more, are not waited for."""
-        for name, lines, most in (("heads", self.heads, 10), ("bodies", self.bodies, 30)):
-            open_ = [s for s in lines if hear_all(s, max(0.5, self.began + most + 5 - time.monotonic())) is None]
+        """Heads have 10 s, bodies 30, an answer 60 and as long again for each MiB: such as these have a third of one at most."""
+        readers = [("readers", self.readers, 80), ("http2_readers", [h.s for h in self.http2_readers], 80)]
+        for name, lines, most in [("heads", self.heads, 10), ("bodies", self.bodies, 30)] + readers:
+            until = self.began + most + 5
+            if most == 80:  # who reads on is slow no more: what is there then is the last of it
+                time.sleep(max(0, until - time.monotonic()))
+            open_ = [s for s in lines if hear_all(s, max(0.5, until - time.monotonic())) is None]
             verdict(f"h1.slow_{name}_end", not open_, f"{len(open_)} of {len(lines)} are open after {time.monotonic() - self.began:.0f} s")
-        for s in self.heads + self.bodies + self.readers:
+        for s in self.heads + self.bodies + self.readers + [h.s for h in self.http2_readers]:
             s.close()

@@ -20,8 +20,13 @@ class Place:
     def __init__(self, port, ca):
         self.port, self.ca = port, ca
 
-    def dial(self, protocol="http/1.1", timeout=WAIT_S):
-        s = socket.create_connection(("127.0.0.1", self.port), timeout)
+    def dial(self, protocol="http/1.1", timeout=WAIT_S, takes=0):
+        """takes: about so many bytes, while nobody reads them; 0: as many as usual."""
+        s = socket.socket()
+        if takes:
+            s.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, takes)
+        s.settimeout(timeout)
+        s.connect(("127.0.0.1", self.port))
         s.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
         if not self.ca:
             return s
@@ -184,8 +189,8 @@ class Inflater:
 class H2:
     """A connection of HTTP/2 that has said the preface and its settings."""
 
-    def __init__(self, place, settings=(), timeout=WAIT_S):
-        self.s = place.dial("h2", timeout)
+    def __init__(self, place, settings=(), timeout=WAIT_S, takes=0):
+        self.s = place.dial("h2", timeout, takes)
         self.got = b""
         self.next_id = 1
         self.inflater = Inflater()

@@ -12,12 +12,16 @@ import (
 	"bufio"
 	"compress/gzip"
 	"compress/zlib"
+	"crypto"
 	"crypto/ecdsa"
 	"crypto/elliptic"
 	"crypto/rand"
+	"crypto/rsa"
 	"crypto/tls"
 	"crypto/x509"
 	"crypto/x509/pkix"
+	"encoding/base64"
+	"encoding/json"
 	"encoding/pem"
 	"fmt"
 	"io"
@@ -30,7 +34,7 @@ import (
 	"sort"
 	"strconv"
 	"strings"
-
+	"sync"
 	"sync/atomic"
 	"time"
 )
@@ -233,6 +237,84 @@ func token(w http.ResponseWriter, r *http.Request) {
 	fmt.Fprintf(w, `{"access_token":"token-%d","token_type":"bearer","expires_in":%d}`, tokens.Add(1), number(r, "life", 3600))
 }
 
+// The keys of /token-jwt: of clients that it knows.
+var signers = map[string]*rsa.PrivateKey{}
+
+// What the JWT says, if it is signed by the key and in the way that its own head names (RFC 7515, RFC 7518 3.3).
+func verified(jwt string) (head, claims map[string]any, err error) {
+	parts := strings.Split(jwt, ".")
+	if len(parts) != 3 {
+		return nil, nil, fmt.Errorf("%d parts", len(parts))
+	}
+	var raw [3][]byte
+	for i, part := range parts {
+		if raw[i], err = base64.RawURLEncoding.DecodeString(part); err != nil {
+			return nil, nil, err
+		}
+	}
+	if err = json.Unmarshal(raw[0], &head); err == nil {
+		err = json.Unmarshal(raw[1], &claims)
+	}
+	if err != nil {
+		return nil, nil, err
+	}
+	hash, ok := map[any]crypto.Hash{"RS256": crypto.SHA256, "RS384": crypto.SHA384, "RS512": crypto.SHA512}[head["alg"]]
+	key := signers[fmt.Sprint(claims["sub"])]
+	if !ok || key == nil || head["typ"] != "JWT" {
+		return nil, nil, fmt.Errorf("signed by %v with %v", claims["sub"], head)
+	}
+	digest := hash.New()
+	io.WriteString(digest, parts[0]+"."+parts[1])
+	return head, claims, rsa.VerifyPKCS1v15(&key.PublicKey, hash, digest.Sum(nil), raw[2])
+}
+
+var seen sync.Map // ids of JWTs
+
+// A token by a JWT (RFC 7523, 2.1 and 3); it ends with what was said.
+func tokenByJWT(w http.ResponseWriter, r *http.Request) {
+	_, _, isBasic := r.BasicAuth()
+	head, claims, err := verified(r.PostFormValue("assertion"))
+	now := float64(time.Now().Unix())
+	id, _ := claims["jti"].(string)
+	begin, _ := claims["iat"].(float64)
+	end, _ := claims["exp"].(float64)
+	switch _, again := seen.LoadOrStore(id, true); {
+	case err != nil:
+	case isBasic || r.PostFormValue("client_id") != "" || r.PostFormValue("client_secret") != "":
+		err = fmt.Errorf("it shows two things")
+	case r.PostFormValue("grant_type") != "urn:ietf:params:oauth:grant-type:jwt-bearer":
+		err = fmt.Errorf("grant_type %s", r.PostFormValue("grant_type"))
+	case id == "" || again:
+		err = fmt.Errorf("jti %q came before", id)
+	case begin < now-60 || begin > now+60 || end <= now || end > now+3600:
+		err = fmt.Errorf("from %v to %v, and it is %v", begin, end, now)
+	}
+	w.Header().Set("Content-Type", "application/json")
+	if err != nil {
+		w.WriteHeader(401)
+		json.NewEncoder(w).Encode(map[string]string{"error": "invalid_grant", "error_description": err.Error()})
+		return
+	}
+	delete(claims, "jti")
+	delete(claims, "iat")
+	delete(claims, "exp")
+	said, _ := json.Marshal(map[string]any{"head": head, "claims": claims, "scope": r.PostFormValue("scope")})
+	statements.Store(strings.ReplaceAll(string(said), r.Host, "HOST"))
+	fmt.Fprintf(w, `{"access_token":"token-%d","token_type":"bearer","expires_in":3600}`, tokens.Add(1))
+}
+
+var statements atomic.Value // the last one
+
+// A key of a client that /token-jwt knows by that name, as NAME.rsa.
+func signer(dir, name string) {
+	key, err := rsa.GenerateKey(rand.Reader, 2048)
+	check(err)
+	raw, err := x509.MarshalPKCS8PrivateKey(key)
+	check(err)
+	check(os.WriteFile(filepath.Join(dir, name+".rsa"), pem.EncodeToMemory(&pem.Block{Type: "PRIVATE KEY", Bytes: raw}), 0600))
+	signers[name] = key
+}
+
 func needsToken(w http.ResponseWriter, r *http.Request) {
 	if r.Header.Get("Authorization") != fmt.Sprintf("Bearer token-%d", tokens.Load()) {
 		http.Error(w, "no such token", 401)
@@ -267,6 +349,8 @@ func handler() http.Handler {
 	mux.HandleFunc("/token", token)
 	mux.HandleFunc("/token-form", token)
 	mux.HandleFunc("/token-slow", token)
+	mux.HandleFunc("/token-jwt", tokenByJWT)
+	mux.HandleFunc("/statement", func(w http.ResponseWriter, r *http.Request) { fmt.Fprint(w, statements.Load()) })
 	mux.HandleFunc("/token-none", func(w http.ResponseWriter, r *http.Request) { io.WriteString(w, "<html>") })
 	mux.HandleFunc("/guarded", needsToken)
 	mux.HandleFunc("/revoke", func(w http.ResponseWriter, r *http.Request) { tokens.Add(1) })
@@ -401,6 +485,9 @@ func main() {
 	issue(ca, "second", 100).write(dir, "second")
 	issue(otherCA, "stranger", 100).write(dir, "stranger")
 	issue(ca, "late", -1).write(dir, "late")
+
+	signer(dir, "me")
+	signer(dir, "you")
 
 	h := handler()
 	with := func(p *pair) *tls.Config { return &tls.Config{Certificates: []tls.Certificate{p.tls()}} }

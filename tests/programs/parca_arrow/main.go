@@ -135,6 +135,11 @@ func main() {
 		{"period_unit", same("nanoseconds")}, {"temporality", same("delta")}, {"period", numbers(52631578, 52631578, 52631578, 52631578)},
 		{"duration", numbers(1e10, 1e10, 1e10, 1e10)}, {"timestamp", times.NewArray()},
 	}
+	if os.Args[2] == "float" { // a type that no client writes
+		values := array.NewFloat64Builder(mem)
+		values.AppendValues([]float64{30, 12, 7, 100}, nil)
+		columns[4].of = values.NewArray()
+	}
 	var fields []arrow.Field
 	var arrays []arrow.Array
 	for _, c := range columns {

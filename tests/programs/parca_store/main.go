@@ -5,6 +5,7 @@
 //	parca_store DESCRIPTORS        a FileDescriptorSet of protoc; prints the address first
 //
 // A series with the label refuse=NUMBER[:TIMES] is answered with that status of gRPC, so many times (always without).
+// A series with a label whose name is not [a-zA-Z_][a-zA-Z0-9_]*, or there twice, is refused, as by Parca.
 package main
 
 import (
@@ -12,6 +13,7 @@ import (
 	"fmt"
 	"net"
 	"os"
+	"regexp"
 	"sort"
 	"strconv"
 	"strings"
@@ -52,6 +54,24 @@ func labelsOf(series protoreflect.Message) (name string, rest []string) {
 	}
 	sort.Strings(rest)
 	return
+}
+
+var labelName = regexp.MustCompile("^[a-zA-Z_][a-zA-Z0-9_]*$")
+
+// As Parca: pkg/normalizer.
+func checkNames(labels []string) error {
+	seen := map[string]bool{}
+	for _, l := range labels {
+		name, _, _ := strings.Cut(l, "=")
+		if !labelName.MatchString(name) {
+			return status.Errorf(codes.InvalidArgument, "invalid label name: %v", name)
+		}
+		if seen[name] {
+			return status.Errorf(codes.InvalidArgument, "duplicate label name: %v", name)
+		}
+		seen[name] = true
+	}
+	return nil
 }
 
 func refusal(labels []string) error {
@@ -105,6 +125,9 @@ func write(request protoreflect.Message) error {
 	for i := 0; i < list.Len(); i++ {
 		name, labels := labelsOf(list.Get(i).Message())
 		if err := refusal(labels); err != nil {
+			return err
+		}
+		if err := checkNames(labels); err != nil {
 			return err
 		}
 		samples := field(list.Get(i).Message(), "samples").List()

@@ -7,7 +7,8 @@
 //	pushing serve              the published service: prints its address first, and then a line for each type of each series
 //
 // The server refuses what Pyroscope does by default (unpacked, over 4 MiB or 16,000 samples; over 2 MiB at once), and a series with the label
-// refuse=CODE[:TIMES] by that error of Connect, so many times (always without). /ingest takes what gigapipe's does.
+// refuse=CODE[:TIMES] by that error of Connect, so many times (always without), and as Pyroscope does names of labels, of series and of
+// samples alike, that are not [a-zA-Z_][a-zA-Z0-9_]*, or there twice. /ingest takes what gigapipe's does.
 package main
 
 import (
@@ -20,6 +21,7 @@ import (
 	"net"
 	"net/http"
 	"os"
+	"regexp"
 	"sort"
 	"strconv"
 	"strings"
@@ -118,6 +120,43 @@ func (s *server) refusal(text string) error {
 	return connect.NewError(connect.Code(code), errors.New("refused: 100 % of \"it\""))
 }
 
+var labelName = regexp.MustCompile("^[a-zA-Z_][a-zA-Z0-9_]*$")
+
+func checkNames(names []string) error {
+	seen := map[string]bool{}
+	for _, name := range names {
+		if !labelName.MatchString(name) {
+			return connect.NewError(connect.CodeInvalidArgument, fmt.Errorf("invalid label name '%s'", name))
+		}
+		if seen[name] {
+			return connect.NewError(connect.CodeInvalidArgument, fmt.Errorf("duplicate label name: '%s'", name))
+		}
+		seen[name] = true
+	}
+	return nil
+}
+
+// The labels of samples, as text.
+func sampleLabels(p *googlev1.Profile) (string, error) {
+	texts := map[string]bool{}
+	for _, s := range p.Sample {
+		var names []string
+		for _, l := range s.Label {
+			names = append(names, p.StringTable[l.Key])
+			texts[p.StringTable[l.Key]+"="+p.StringTable[l.Str]] = true
+		}
+		if err := checkNames(names); err != nil {
+			return "", err
+		}
+	}
+	var all []string
+	for text := range texts {
+		all = append(all, text)
+	}
+	sort.Strings(all)
+	return strings.Join(all, ","), nil
+}
+
 // Of what a request may have there is a bound of its own: what the rate limit lets through at one moment.
 func read(raw []byte, left *int) (*googlev1.Profile, error) {
 	r, err := gzip.NewReader(bytes.NewReader(raw))
@@ -146,8 +185,9 @@ func read(raw []byte, left *int) (*googlev1.Profile, error) {
 
 func (s *server) take(series *pushv1.RawProfileSeries, left *int) error {
 	var name, service, refuse string
-	var labels []string
+	var labels, names []string
 	for _, l := range series.Labels {
+		names = append(names, l.Name)
 		switch l.Name {
 		case "__name__":
 			name = l.Value
@@ -164,6 +204,9 @@ func (s *server) take(series *pushv1.RawProfileSeries, left *int) error {
 	if err := s.refusal(refuse); err != nil {
 		return err
 	}
+	if err := checkNames(names); err != nil {
+		return err
+	}
 	sort.Strings(labels)
 	sums, samples := map[string]int64{}, 0
 	for _, raw := range series.Samples {
@@ -178,6 +221,13 @@ func (s *server) take(series *pushv1.RawProfileSeries, left *int) error {
 		}
 		s.ids[raw.ID] = true
 		fmt.Printf("of %s at %d for %d\n", service, p.TimeNanos, p.DurationNanos)
+		of, err := sampleLabels(p)
+		if err != nil {
+			return err
+		}
+		if of != "" {
+			fmt.Printf("samples of %s: %s\n", service, of)
+		}
 		samples += len(p.Sample)
 		for i, t := range p.SampleType {
 			of := p.StringTable[t.Type] + ":" + p.StringTable[t.Unit]
@@ -225,6 +275,20 @@ func ingest(w http.ResponseWriter, r *http.Request) {
 	}
 	if err != nil {
 		http.Error(w, err.Error(), http.StatusBadRequest)
+		return
+	}
+	_, text, _ := strings.Cut(strings.TrimSuffix(r.URL.Query().Get("name"), "}"), "{")
+	var names []string
+	for _, pair := range strings.Split(text, ",") {
+		name, _, _ := strings.Cut(pair, "=")
+		names = append(names, name)
+	}
+	if err := checkNames(names); text != "" && err != nil {
+		http.Error(w, err.Error(), http.StatusUnprocessableEntity)
+		return
+	}
+	if _, err := sampleLabels(p); err != nil {
+		http.Error(w, err.Error(), http.StatusUnprocessableEntity)
 		return
 	}
 	fmt.Printf("ingest %s %s of %d samples\n", r.URL.Query().Get("name"), r.URL.Query().Get("format"), len(p.Sample))

@@ -4,6 +4,8 @@
 // A question has an id by which it can be looked at and cancelled, ends with its AbortSignal, and fails with the server's own
 // sentence. Where a token is needed it is kept for the tab's life.
 
+import { readAll } from "../base/stream.ts";
+
 export class Problem extends Error {
   readonly status: number;
   readonly question: string; // its address without the server's; "": nothing was asked
@@ -83,23 +85,7 @@ export async function bytes(
   options: { signal?: AbortSignal; id?: string; came?: (n: number) => void },
 ): Promise<Uint8Array> {
   const r = await ask(path, params, options);
-  const reader = r.body!.getReader();
-  const parts: Uint8Array[] = [];
-  let n = 0;
-  for (;;) {
-    const { done, value } = await reader.read();
-    if (done) break;
-    parts.push(value);
-    n += value.length;
-    options.came?.(n);
-  }
-  const all = new Uint8Array(n);
-  let at = 0;
-  for (const p of parts) {
-    all.set(p, at);
-    at += p.length;
-  }
-  return all;
+  return readAll(r.body!, (n) => options.came?.(n));
 }
 
 export interface TypeInfo {

@@ -1,12 +1,21 @@
 // SPDX-License-Identifier: Apache-2.0
 // app/actions.ts - what more than one part of the page does: copy, save, filter
 
-import type { ChipKind } from "../url/state.ts";
+import type { ChipKind, Screen } from "../url/state.ts";
 import { go, state, toast } from "./store.ts";
 
 /** A filter that matches the whole name. */
 export function exactly(name: string): string {
   return `fn:=${name}`;
+}
+
+/** Of a link to a screen: a plain click stays in this page; what is for another tab or window is the browser's. */
+export function follows(where: Screen): (e: MouseEvent) => void {
+  return (e) => {
+    if (e.ctrlKey || e.metaKey || e.shiftKey || e.altKey) return;
+    e.preventDefault();
+    go({}, true, where);
+  };
 }
 
 export async function copy(text: string, what: string): Promise<void> {

@@ -1,17 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0
 // app/app.tsx - the frame around every screen
 
-import { Component, type ComponentChildren } from "preact";
 import { useEffect } from "preact/hooks";
 import { valueOf } from "../settings/kept.ts";
 import { nextTheme } from "../theme/theme.ts";
 import type { Screen } from "../url/state.ts";
+import { follows } from "./actions.ts";
+import { Boundary } from "./boundary.tsx";
 import { Compare } from "./compare.tsx";
 import { Explore } from "./explore.tsx";
 import { Dialog } from "./dialog.tsx";
 import { help, helpOpen, keyHint, keysOff, onKey, paletteOpen, setKeysOff, settingsOpen } from "./keys.ts";
 import { OpenFile } from "./open.tsx";
-import { Connection, Empty, Toasts } from "./parts.tsx";
+import { Connection, Toasts } from "./parts.tsx";
 import { addressOf, go, screen, state } from "./store.ts";
 import { PaletteDialog } from "./palette.tsx";
 import { RangeDialog } from "./range.tsx";
@@ -20,23 +21,6 @@ import { Pipeline, StatusPage } from "./system.tsx";
 import { Targets } from "./targets.tsx";
 
 const tabs: [Screen, string][] = [["explore", "Explore"], ["compare", "Compare"], ["targets", "Targets"], ["pipeline", "Pipeline"], ["status", "Status"], ["open", "Open file"]];
-
-/** A fault of ours stays where it is. */
-class Boundary extends Component<{ children: ComponentChildren }, { fault: string }> {
-  override state = { fault: "" };
-  override componentDidCatch(e: Error): void {
-    this.setState({ fault: e.message });
-  }
-  override render() {
-    if (!this.state.fault) return this.props.children;
-    return (
-      <Empty title="This part of the page has failed">
-        <p>{this.state.fault}</p>
-        <p><button onClick={() => this.setState({ fault: "" })}>Try again</button></p>
-      </Empty>
-    );
-  }
-}
 
 function Help() {
   return (
@@ -78,7 +62,7 @@ export function App() {
         </span>
         <nav aria-label="Screens">
           {tabs.map(([s, text]) => (
-            <a key={s} href={addressOf(state.value, s)} data-testid={`nav-${s}`} aria-current={screen.value === s ? "page" : undefined} onClick={(e) => (e.preventDefault(), go({}, true, s))}>
+            <a key={s} href={addressOf(state.value, s)} data-testid={`nav-${s}`} aria-current={screen.value === s ? "page" : undefined} onClick={follows(s)}>
               {text}
             </a>
           ))}

@@ -79,7 +79,7 @@ export function Chips() {
       {chips.map((c, i) => i === at ? <ChipEditor key={`${i} is written`} chip={c} onTake={(chip) => replaced(i, chip)} /> : (
         <span class="chip" key={`${c.kind}${c.text}`} data-testid={`chip-${i}`}>
           <button data-testid={`chip-${i}-edit`} title="Change this filter" onClick={() => (writing.value = i)}>{chipNames[c.kind]} <b>{visible(c.text.replace(/^fn:=/, ""))}</b></button>
-          <button aria-label={`Remove the filter ${c.text}`} onClick={() => set(chips.filter((_, k) => k !== i))}>×</button>
+          <button aria-label={`Remove the filter ${visible(c.text)}`} onClick={() => set(chips.filter((_, k) => k !== i))}>×</button>
         </span>
       ))}
       {at >= chips.length && <ChipEditor chip={{ kind: "SS", text: "" }} onTake={(chip) => set([...chips, chip])} />}

@@ -2,28 +2,22 @@
 // app/compare.tsx - Compare: two selections side by side, A is what B is held against
 
 import { QueryEditor } from "../query/editor.tsx";
-import { moment } from "../url/range.ts";
+import { sideB } from "../url/state.ts";
+import { Boundary } from "./boundary.tsx";
 import { TypeSelect } from "./explore.tsx";
 import { RangePicker } from "./range.tsx";
 import * as format from "./format.ts";
 import { type Norm, type Width, norms, widths } from "../flame/compared.ts";
 import type { SeriesAnswer } from "../api/client.ts";
 import { Chart } from "../chart/chart.tsx";
-import { Failed, LoadBar } from "./parts.tsx";
+import { Failed, LoadBar, NoRange } from "./parts.tsx";
 import { Results } from "./results.tsx";
-import { type Asked, around, failed, go, isRate, now, range, rangeB, run, runAnew, selectorText, series, seriesB, shown, state, tree, types } from "./store.ts";
+import { type Asked, around, failed, go, isCpu, isRate, range, rangeB, run, runAnew, selectorText, series, seriesB, shown, state, tree, types } from "./store.ts";
 
-/** The same length right before A. */
-function before(from: string, to: string): { from: string; to: string } {
-  const a = moment(from, now.value);
-  const b = moment(to, now.value);
-  return { from: String(Math.floor(a - (b - a))), to: String(Math.floor(a)) };
-}
-
-/** The same hours a day earlier. */
-function dayBefore(from: string, to: string): { from: string; to: string } {
-  const day = 86_400_000;
-  return { from: String(Math.floor(moment(from, now.value) - day)), to: String(Math.floor(moment(to, now.value) - day)) };
+/** As long as B, and so much before it as `step` says; no earlier than there are times. */
+function before([from, to]: [number, number], step: number): { from: string; to: string } {
+  const by = Math.min(step, from);
+  return { from: String(from - by), to: String(to - by) };
 }
 
 /** What the server found fit for the type has a name, too. */
@@ -53,14 +47,14 @@ function Over(props: { name: string; testid: string; asked: Asked<SeriesAnswer>;
   return (
     <div class={asked.loading ? "overtime stale" : "overtime"} role="group" aria-label={`${props.name} over time`}>
       <b class="side">{props.name}</b>
-      <Chart answer={asked.value} from={all[0]} to={all[1]} selection={props.selection} utc={state.value.utc} isRate={isRate.value} height={108} testid={props.testid} onSelect={select} onCompare={select} onLabels={() => undefined} />
+      <Chart answer={asked.value} from={all[0]} to={all[1]} selection={props.selection} utc={state.value.utc} isRate={isRate.value} isCpu={isCpu.value} height={108} testid={props.testid} onSelect={select} onCompare={select} onLabels={() => undefined} />
     </div>
   );
 }
 
 /** How the two were made comparable, in words. */
 function How() {
-  const compare = (shown.value ?? tree.value.value)?.tree.meta.compare;
+  const compare = (shown.value?.kept ?? tree.value.value)?.tree.meta.compare;
   if (!compare) return null;
   const words: Record<string, string> = {
     rate: "Values are compared per second of each side's time",
@@ -80,7 +74,11 @@ function How() {
 
 export function Compare() {
   const s = state.value;
-  const b = { q: s.b.q || s.q, from: s.b.from || s.from, to: s.b.to || s.to };
+  const b = sideB(s);
+  const beforeB = (step: (length: number) => number) => {
+    const r = rangeB.value;
+    if (r) go({ ...before(r, step(r[1] - r[0])), b });
+  };
   const swap = () => go({ q: b.q, from: b.from, to: b.to, b: { q: s.q, from: s.from, to: s.to } });
   return (
     <>
@@ -89,8 +87,8 @@ export function Compare() {
         <Side name="B" testid="cmp-b" q={b.q} from={b.from} to={b.to} onChange={(q, from, to) => go({ b: { q, from, to } })} />
         <div class="bar">
           <button data-testid="cmp-swap" onClick={swap}>Swap A and B</button>
-          <button data-testid="cmp-before" onClick={() => { const p = before(b.from, b.to); go({ from: p.from, to: p.to, b }); }}>A: the time before B</button>
-          <button data-testid="cmp-day" title="The same hours of the day before" onClick={() => { const p = dayBefore(b.from, b.to); go({ from: p.from, to: p.to, b }); }}>A: a day before B</button>
+          <button data-testid="cmp-before" onClick={() => beforeB((length) => length)}>A: the time before B</button>
+          <button data-testid="cmp-day" title="The same hours of the day before" onClick={() => beforeB(() => 86_400_000)}>A: a day before B</button>
           <label>Compare <select data-testid="cmp-norm" value={s.norm} onChange={(e) => go({ norm: e.currentTarget.value as Norm }, false)}>{norms.map((n) => <option key={n} value={n}>{normNames(tree.value.value?.tree.meta.compare?.by)[n]}</option>)}</select></label>
           <label>Width <select data-testid="cmp-width" value={s.wide} onChange={(e) => go({ wide: e.currentTarget.value as Width }, false)}>{widths.map((w) => <option key={w} value={w}>{widthNames[w]}</option>)}</select></label>
           <label title="What may be chance has no colour"><input type="checkbox" data-testid="cmp-significant" checked={s.significant} onChange={(e) => go({ significant: e.currentTarget.checked }, false)} /> only more than chance</label>
@@ -98,14 +96,15 @@ export function Compare() {
         </div>
         {selectorText.value && <How />}
       </section>
-      {selectorText.value && (
+      {!around.value && <NoRange />}
+      {selectorText.value && around.value && (
         <section class="pair" aria-label="Over time">
           <Over name="A" testid="cmp-a-metrics" asked={series.value} selection={range.value} onSelect={(from, to) => go({ from, to })} />
           <Over name="B" testid="cmp-b-metrics" asked={seriesB.value} selection={rangeB.value} onSelect={(from, to) => go({ b: { ...b, from, to } })} />
         </section>
       )}
-      <LoadBar asked={tree.value} />
-      <Results seconds={0} />
+      {around.value && <LoadBar asked={tree.value} />}
+      {around.value && <Boundary><Results /></Boundary>}
     </>
   );
 }

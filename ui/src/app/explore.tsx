@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 // app/explore.tsx - Explore: a selector, its totals over time, and where the weight is
 
-import { useEffect, useMemo, useState } from "preact/hooks";
+import { useEffect, useState } from "preact/hooks";
 import { Chart } from "../chart/chart.tsx";
 import { QueryEditor } from "../query/editor.tsx";
-import { Empty, ErrorState, LoadBar } from "./parts.tsx";
+import { follows } from "./actions.ts";
+import { Boundary } from "./boundary.tsx";
+import { Empty, ErrorState, LoadBar, NoRange } from "./parts.tsx";
 import { Happened, useHappenings } from "./happened.tsx";
 import { LabelsMenu } from "./labels.tsx";
 import { Popup } from "./popup.tsx";
@@ -12,7 +14,7 @@ import { RangePicker } from "./range.tsx";
 import { Results } from "./results.tsx";
 import { valueItems } from "./values.ts";
 import * as format from "./format.ts";
-import { failed, go, isRate, loadTypes, panelRange, range, refreshEvery, run, runAnew, series, state, tree, types } from "./store.ts";
+import { failed, go, isCpu, isRate, loadTypes, range, refreshEvery, run, runAnew, series, state, tree, types } from "./store.ts";
 
 function typeOf(q: string): string {
   return q.slice(0, q.includes("{") ? q.indexOf("{") : undefined).trim();
@@ -87,7 +89,7 @@ function Metrics() {
   if (!asked.value) return <div class="chart" />;
   return (
     <section aria-label="Over time" class={asked.loading || asked.error ? "stale metrics" : "metrics"}>
-      <Chart answer={asked.value} from={from} to={to} selection={s.sel} utc={s.utc} isRate={isRate.value} marks={happened.all} onSelect={(sel) => go({ sel })} onCompare={compareWith} onLabels={(labels, x, y) => setMenu({ labels, x, y })} />
+      <Chart answer={asked.value} from={from} to={to} selection={s.sel} utc={s.utc} isRate={isRate.value} isCpu={isCpu.value} marks={happened.all} onSelect={(sel) => go({ sel })} onCompare={compareWith} onLabels={(labels, x, y) => setMenu({ labels, x, y })} />
       <Happened {...happened} />
       {menu && <Popup items={Object.entries(menu.labels).flatMap(([k, v]) => valueItems(k, v))} x={menu.x} y={menu.y} label="What to do with this line" close={() => setMenu(null)} />}
       {s.sel && (
@@ -107,7 +109,7 @@ function Welcome() {
     <Empty title="Nothing is stored yet">
       <p>The first profiles come a second or two after an input starts. The page looks again by itself.</p>
       <p>
-        <a href="pipeline" onClick={(e) => (e.preventDefault(), go({}, true, "pipeline"))}>
+        <a href="pipeline" onClick={follows("pipeline")}>
           See what runs, and what is in its way
         </a>
       </p>
@@ -126,16 +128,20 @@ export function Explore() {
     }, 2000);
     return () => clearTimeout(timer);
   }, [empty, tick]);
-  const shownRange = panelRange.value;
-  const seconds = useMemo(() => (shownRange ? (shownRange[1] - shownRange[0]) / 1000 : 0), [shownRange]);
   if (failed(types.value)) return <ErrorState error={types.value.error!} retry={() => void loadTypes()} />;
   if (empty) return <Welcome />;
   return (
     <>
       <QueryBar />
-      <Metrics />
-      <LoadBar asked={tree.value} />
-      <Results seconds={seconds} />
+      {range.value ? (
+        <>
+          <Boundary><Metrics /></Boundary>
+          <LoadBar asked={tree.value} />
+          <Boundary><Results /></Boundary>
+        </>
+      ) : (
+        <NoRange />
+      )}
     </>
   );
 }

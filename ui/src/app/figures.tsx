@@ -2,7 +2,8 @@
 // app/figures.tsx - what a node is: its weights, of what they are a share, where its code is
 
 import { visible } from "../flame/names.ts";
-import { type Tree, kindNames, nameOf, textAt } from "../flame/tree.ts";
+import { type Tree, kindNames, nameOf, ownOf, textAt } from "../flame/tree.ts";
+import { isCpuTime } from "../flame/samples.ts";
 import { sampled } from "../flame/significance.ts";
 import * as format from "./format.ts";
 
@@ -31,7 +32,9 @@ export function Figures(props: { tree: Tree; node: number; zoom: number; seconds
   const { tree: t, node } = props;
   const unit = t.meta.unit ?? "";
   const parent = t.parent[node];
+  const own = ownOf(t, node);
   const trimmed = t.trimmed.get(node) ?? 0;
+  const trimmedB = t.b?.trimmed.get(node) ?? 0;
   const all = (t.meta.total?.[0] ?? t.total[0]) + (t.meta.filtered?.[0] ?? 0);
   return (
     <table class="figures">
@@ -48,16 +51,18 @@ export function Figures(props: { tree: Tree; node: number; zoom: number; seconds
             <td>{format.percent(t.b.total[node], t.b.total[0])}</td>
           </tr>
         )}
-        <tr>
-          <th>Self</th>
-          <td>{format.value(t.self[node], unit)}</td>
-          <td>{format.percent(t.self[node], t.total[0])}</td>
-        </tr>
-        {trimmed !== 0 && (
+        {own !== null && (
+          <tr>
+            <th>Self</th>
+            <td>{format.value(own, unit)}</td>
+            <td>{format.percent(own, t.total[0])}</td>
+          </tr>
+        )}
+        {(trimmed !== 0 || trimmedB !== 0) && (
           <tr>
             <th>Not shown</th>
             <td>{format.value(trimmed, unit)}</td>
-            <td>in frames below it that are too small</td>
+            <td>{t.b && `and ${format.value(trimmedB, unit)} in B, `}in frames below it that are too small</td>
           </tr>
         )}
         {t.b && (
@@ -71,7 +76,7 @@ export function Figures(props: { tree: Tree; node: number; zoom: number; seconds
         {unit === "nanoseconds" && props.seconds > 0 && (
           <tr>
             <th>On average</th>
-            <td colSpan={2}>{format.rate(t.total[node], props.seconds, unit)}</td>
+            <td colSpan={2}>{format.rate(t.total[node], props.seconds, unit, isCpuTime(t.meta.type ?? ""))}</td>
           </tr>
         )}
         {parent > 0 && (
@@ -139,5 +144,6 @@ export function titleOf(t: Tree, node: number): string {
 
 export function describe(t: Tree, node: number): string {
   const unit = t.meta.unit ?? "";
-  return `${titleOf(t, node)}, ${format.percent(t.total[node], t.total[0])} of total, ${format.value(t.total[node], unit)}, self ${format.percent(t.self[node], t.total[0])}`;
+  const own = ownOf(t, node);
+  return `${titleOf(t, node)}, ${format.percent(t.total[node], t.total[0])} of total, ${format.value(t.total[node], unit)}${own === null ? "" : `, self ${format.percent(own, t.total[0])}`}`;
 }

@@ -11,7 +11,6 @@ import { significance } from "../flame/significance.ts";
 import { Kind, type Tree, nameOf } from "../flame/tree.ts";
 import { valueOf } from "../settings/kept.ts";
 import { isDark } from "../theme/theme.ts";
-import type { Kept } from "../worker/rpc.ts";
 import { Figures, Where, describe, titleOf } from "./figures.tsx";
 import * as format from "./format.ts";
 import { Heaviest } from "./heaviest.tsx";
@@ -19,7 +18,7 @@ import type { ChipKind } from "../url/state.ts";
 import { addChip, copy, exactly } from "./actions.ts";
 import { ofFrame } from "./keys.ts";
 import { Menu, type MenuAt, foldedLine } from "./menu.tsx";
-import { go, matches, pointed, screen, state, toast } from "./store.ts";
+import { type Drawn, go, matches, pointed, screen, state, toast, tree } from "./store.ts";
 
 export function Breadcrumbs(props: { tree: Tree; zoom: number; onZoom: (node: number) => void }) {
   const { tree: t } = props;
@@ -97,22 +96,23 @@ function actsOn(t: Tree, node: number, select: (node: number) => void, marked: U
   return { ...acts, focus: filter("SFF"), hide: filter("HF"), drop: filter("HS") };
 }
 
-export function Flame(props: { kept: Kept; seconds: number }) {
-  const { kept } = props;
-  const t = kept.tree;
+export function Flame(props: Drawn & { seconds: number }) {
+  const t = props.kept.tree;
   const s = state.value;
-  const [menu, setMenu] = useState<MenuAt | null>(null);
+  // Of one tree: a number means another frame in another one.
+  const [menu, setMenu] = useState<(MenuAt & { of: Tree }) | null>(null);
   const coloring = useMemo(() => colorFrames(t, s.color), [t, s.color]);
   const significant = useMemo(() => (s.significant ? (t.significant ?? significance(t)) : null), [t, s.significant]);
   const zoomed = useMemo(() => follow(t, s.zoom), [t, s.zoom]);
   const selected = useMemo(() => (s.selected ? follow(t, s.selected) : { node: -1, whole: true }), [t, s.selected]);
   useEffect(() => {
     if (s.zoom && !zoomed.whole) toast("The zoom's path is not in this answer: the deepest part of it is shown.");
-  }, [zoomed]);
-  const found = matches.value?.of === kept.id && s.search ? matches.value.found : null;
+  }, [s.zoom, zoomed.whole]);
+  const found = matches.value?.of === props.upright.id && s.search ? matches.value.found : null;
   const [open, setOpen] = useState<ReadonlySet<string>>(new Set());
   const rows = useMemo(() => (s.folded ? foldChains(t, (head) => open.size > 0 && open.has(pathOf(t, head))) : plainRows(t)), [t, s.folded, open]);
-  const zoomTo = (node: number) => go({ zoom: pathOf(t, node) });
+  const zoomTo = (node: number, push = true) => go({ zoom: pathOf(t, node) }, push);
+  const of = screen.value === "open" ? String(tree.value.value?.origin) : JSON.stringify([s.q, s.b.q, s.chips, s.group, s.by, s.inverted, s.loops]);
   /** Of the menu: what can be done with the chain that a frame is in. */
   const foldOf = (node: number) => {
     const head = s.folded ? chainOf(t, node) : -1;
@@ -139,6 +139,7 @@ export function Flame(props: { kept: Kept; seconds: number }) {
         <div class="stage">
           <FlamePanel
             tree={t}
+            of={of}
             coloring={coloring}
             marked={found && shownEntry < 0 ? found.functions : null}
             alone={shownEntry >= 0 ? shownEntry : undefined}
@@ -146,6 +147,7 @@ export function Flame(props: { kept: Kept; seconds: number }) {
             significant={significant}
             zoom={zoomed.node}
             selected={selected.whole ? selected.node : -1}
+            chosen={s.selected}
             flip={s.flame}
             rows={rows}
             detail={s.detail}
@@ -160,15 +162,15 @@ export function Flame(props: { kept: Kept; seconds: number }) {
             )}
             onZoom={zoomTo}
             onSelect={select}
-            onMenu={(n, x, y) => setMenu({ node: n, x, y })}
+            onMenu={(n, x, y) => setMenu({ of: t, node: n, x, y })}
           />
-          {menu && menu.node < t.n && <Menu tree={t} at={menu} close={() => setMenu(null)} zoomTo={zoomTo} fold={foldOf(menu.node)} />}
+          {menu?.of === t && <Menu tree={t} at={menu} close={() => setMenu(null)} zoomTo={zoomTo} fold={foldOf(menu.node)} />}
         </div>
         <aside class="details" aria-label="Details" data-testid="details">
           <h3>{titleOf(t, node)}</h3>
           <Figures tree={t} node={node} zoom={zoomed.node} seconds={props.seconds} />
           <Where tree={t} node={node} />
-          {node === 0 && <Heaviest tree={t} onSelect={select} />}
+          {node === 0 && <Heaviest tree={t} of={props.upright.tree} onSelect={select} />}
           {node > 0 && (
             <p class="actions">
               <button onClick={() => zoomTo(node)}>Zoom</button>

@@ -58,10 +58,10 @@ export function value(v: number, unit: string): string {
   }
 }
 
-/** Per second of the time that it was collected in: CPU time reads as cores. */
-export function rate(v: number, seconds: number, unit: string): string {
+/** Per second of the time that it was collected in: CPU time reads as cores, other time as time. */
+export function rate(v: number, seconds: number, unit: string, isCpu: boolean): string {
   if (!(seconds > 0)) return value(v, unit);
-  if (unit === "nanoseconds") {
+  if (isCpu) {
     const cores = v / 1e9 / seconds;
     return `${digits(cores)} ${Math.abs(cores) === 1 ? "core" : "cores"}`;
   }

@@ -18,8 +18,9 @@ async function sent(matchers: Matcher[], from: number, to: number, signal: Abort
   return series.filter((s) => concerns(s.labels, matchers)).flatMap((s) => s.t_ms.map((at) => ({ at, text: textOf(s.labels) })));
 }
 
-async function servers(signal: AbortSignal): Promise<Happening[]> {
-  const { version, started, reloaded } = await remembered<{ version: string; started: string; reloaded?: string }>("status", [], signal);
+/** Until a moment: a range that ends later may have another start in it. */
+async function servers(to: number, signal: AbortSignal): Promise<Happening[]> {
+  const { version, started, reloaded } = await remembered<{ version: string; started: string; reloaded?: string }>("status", [], signal, to);
   return [
     { at: Date.parse(started), text: `start · decima ${version} · this server` },
     ...(reloaded ? [{ at: Date.parse(reloaded), text: "reload · configuration · this server" }] : []),
@@ -28,7 +29,7 @@ async function servers(signal: AbortSignal): Promise<Happening[]> {
 
 /** The earliest first. isKnown: somebody has ever sent one. */
 export async function happenings(matchers: Matcher[], from: number, to: number, isKnown: boolean, signal: AbortSignal): Promise<Happening[]> {
-  const all = await Promise.all([isKnown ? sent(matchers, from, to, signal) : [], servers(signal)]);
+  const all = await Promise.all([isKnown ? sent(matchers, from, to, signal) : [], servers(to, signal)]);
   return all.flat().filter((h) => h.at >= from && h.at < to).sort((a, b) => a.at - b.at);
 }
 

@@ -11,9 +11,10 @@ import { pointed } from "./store.ts";
 const MOST = 14;
 const ROOM = 31; // letters
 
-export function Heaviest(props: { tree: Tree; onSelect: (node: number) => void }) {
-  const { tree: t } = props;
-  const all = useMemo(() => heaviest(t, MOST), [t]);
+/** of: the tree before it was inverted, which has each function's weight. */
+export function Heaviest(props: { tree: Tree; of: Tree; onSelect: (node: number) => void }) {
+  const { tree: t, of } = props;
+  const all = useMemo(() => heaviest(of, MOST), [of]);
   const point = (func: number) => (pointed.value = func);
   useEffect(() => () => void point(-1), [t]);
   if (!all.length) return null;

@@ -9,7 +9,7 @@ import { nextTheme } from "../theme/theme.ts";
 import type { Panel, Screen } from "../url/state.ts";
 import { copy } from "./actions.ts";
 import { writing } from "./chips.tsx";
-import { cancelTree, go, range, screen, state, stepBack, tree } from "./store.ts";
+import { cancelTree, go, panelRange, range, screen, state, stepBack, tree } from "./store.ts";
 
 export const helpOpen = signal(false);
 export const settingsOpen = signal(false);
@@ -51,7 +51,11 @@ function writes(e: KeyboardEvent): boolean {
 function escape(): void {
   // The browser closes what lies above the page.
   if (document.querySelector("dialog[open]")) return;
-  if (state.value.selected) go({ selected: "" }, false);
+  const menu = document.querySelector<HTMLDetailsElement>("details.dropdown[open]");
+  if (menu) {
+    menu.open = false;
+    menu.querySelector("summary")?.focus();
+  } else if (state.value.selected) go({ selected: "" }, false);
   else if (state.value.search) go({ search: "" }, false);
   else if (tree.value.loading) cancelTree();
 }
@@ -90,20 +94,21 @@ export function onKey(e: KeyboardEvent): void {
   act(id);
 }
 
-/** The range before or after, as long as this one. */
-function moved(by: number): { from: string; to: string } | null {
-  const r = range.value;
+/** The time before or after, as long as this one. */
+function moved(by: number, r = range.value): { from: string; to: string } | null {
   if (!r) return null;
-  const length = r[1] - r[0];
-  return { from: String(r[0] + by * length), to: String(r[1] + by * length) };
+  // There is none before 1970.
+  const step = Math.max(by * (r[1] - r[0]), -r[0]);
+  return { from: String(r[0] + step), to: String(r[1] + step) };
 }
 
 const windows: Record<string, () => void> = {
   earlier: () => go({ ...moved(-1), sel: null }),
   later: () => go({ ...moved(1), sel: null }),
   compare: () => {
-    const s = state.value;
-    if (screen.value === "explore") go({ ...moved(-1), sel: null, b: { q: s.q, from: s.from, to: s.to }, zoom: "", selected: "" }, true, "compare");
+    // What is shown, whose time before does not move on either.
+    const r = panelRange.value;
+    if (screen.value === "explore" && r) go({ ...moved(-1, r), sel: null, b: { q: state.value.q, from: String(r[0]), to: String(r[1]) }, zoom: "", selected: "" }, true, "compare");
   },
   copy_link: () => void copy(location.href, "the link"),
 };

@@ -3,6 +3,8 @@
 
 import { useState } from "preact/hooks";
 import * as api from "../api/client.ts";
+import { visible } from "../flame/names.ts";
+import { writeName } from "../query/selector.ts";
 import { Failed } from "./parts.tsx";
 import { range, selectorText } from "./store.ts";
 
@@ -20,7 +22,8 @@ export function LabelsMenu(props: LabelsProps) {
   const [names, setNames] = useState<string[]>([]);
   const [failed, setFailed] = useState("");
   const load = async () => {
-    const [from, to] = range.value!;
+    if (!range.value) return setFailed("the time has no length");
+    const [from, to] = range.value;
     setFailed("");
     try {
       setNames((await api.labels(selectorText.value, from, to)).labels.map((l) => l.name));
@@ -32,11 +35,11 @@ export function LabelsMenu(props: LabelsProps) {
   const all = [...new Set([...picked, ...names])];
   return (
     <details class="dropdown" data-testid={props.testid} onToggle={(e) => e.currentTarget.open && void load()}>
-      <summary title={props.help}>{picked.length ? `${props.title}: ${picked.join(", ")}` : props.title}</summary>
+      <summary title={props.help}>{picked.length ? `${props.title}: ${picked.map(writeName).join(", ")}` : props.title}</summary>
       <div class="menu below left">
         {all.map((name) => (
           <label key={name}>
-            <input type="checkbox" data-testid={`${props.testid}-${name}`} checked={picked.includes(name)} onChange={() => toggle(name)} /> {name}
+            <input type="checkbox" data-testid={`${props.testid}-${name}`} checked={picked.includes(name)} onChange={() => toggle(name)} /> {visible(name)}
           </label>
         ))}
         {failed && <Failed what="The labels are not known" why={failed} retry={() => void load()} />}

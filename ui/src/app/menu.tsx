@@ -4,10 +4,11 @@
 import { visible } from "../flame/names.ts";
 import { pathOf } from "../flame/path.ts";
 import { Kind, type Tree, nameOf, textAt } from "../flame/tree.ts";
+import { readLabel } from "../query/selector.ts";
 import { addChip, copy, exactly } from "./actions.ts";
 import { type Item, Popup } from "./popup.tsx";
 import { addressOf, go, screen, state } from "./store.ts";
-import { labelOf, valueItems } from "./values.ts";
+import { valueItems } from "./values.ts";
 
 export interface MenuAt {
   node: number;
@@ -47,16 +48,26 @@ function linkTo(t: Tree, node: number): string {
   return new URL(addressOf({ ...state.value, selected: pathOf(t, node) }), location.href).href;
 }
 
-export function Menu(props: { tree: Tree; at: MenuAt; close: () => void; zoomTo: (node: number) => void; fold: { text: string; act: () => void } | null }) {
-  const { tree: t, at } = props;
+interface MenuProps {
+  tree: Tree;
+  at: MenuAt;
+  close: () => void;
+  zoomTo?: (node: number) => void; // none: ways in this tree are none of a stack's, and nothing leads back to one
+  fold: { text: string; act: () => void } | null;
+}
+
+export function Menu(props: MenuProps) {
+  const { tree: t, at, zoomTo } = props;
   const f = t.func[at.node];
   const name = f < 0 ? "" : nameOf(t.functions, f);
   const isLabel = f >= 0 && (t.functions.flags[f] & 7) === Kind.label;
-  const items: Item[] = [["Zoom to it", () => props.zoomTo(at.node)]];
-  if (isLabel) items.push(...valueItems(...labelOf(name)));
+  const items: Item[] = zoomTo ? [["Zoom to it", () => zoomTo(at.node)]] : [];
+  if (isLabel) items.push(...valueItems(...readLabel(name)));
   else if (f >= 0) items.push(...functionItems(t, at.node, textAt(t.functions.binaries, t.functions.binary[f])));
   if (f >= 0 && !isLabel) items.push(state.value.loops ? ["Recursion as it is", () => go({ loops: false, zoom: "", selected: "" })] : ["Fold recursion", () => go({ loops: true, zoom: "", selected: "" })]);
   if (props.fold) items.push([props.fold.text, props.fold.act]);
-  if (f >= 0) items.push(["Copy its name", () => void copy(name, "the name")], ["Copy the folded stack", () => void copy(foldedLine(t, at.node), "the stack")], ...(screen.value === "open" ? [] : [["Copy a link to it", () => void copy(linkTo(t, at.node), "the link")] as Item]));
+  if (f >= 0) items.push(["Copy its name", () => void copy(name, "the name")]);
+  if (f >= 0 && zoomTo) items.push(["Copy the folded stack", () => void copy(foldedLine(t, at.node), "the stack")]);
+  if (f >= 0 && zoomTo && screen.value !== "open") items.push(["Copy a link to it", () => void copy(linkTo(t, at.node), "the link")]);
   return <Popup items={items} x={at.x} y={at.y} close={props.close} label={`What to do with ${visible(name) || "all"}`} />;
 }

@@ -2,7 +2,9 @@
 // app/nothing.tsx - why an answer has nothing in it, and where there is something
 
 import * as api from "../api/client.ts";
-import { type Matcher, parseSelector } from "../query/selector.ts";
+import { type Matcher, parseSelector, writeMatcher } from "../query/selector.ts";
+import { follows } from "./actions.ts";
+import { visible } from "../flame/names.ts";
 import * as format from "./format.ts";
 import { Empty } from "./parts.tsx";
 import { useQuestion } from "./question.ts";
@@ -82,8 +84,8 @@ function Why(props: { found: Found; from: number; to: number }) {
   if (!c) return <p>Nothing that is stored matches the selector, at any time: its matchers exclude each other, or what matched is gone.</p>;
   return (
     <p>
-      No value of <b>{c.matcher.name}</b> fits <code>{c.matcher.name}{c.matcher.op}"{c.matcher.value}"</code>.{" "}
-      {c.values.length ? <>There are: {c.values.map((v) => v || "(empty)").join(", ")}</> : <>No profile of this type has that label.</>}
+      No value of <b>{visible(c.matcher.name)}</b> fits <code>{writeMatcher(c.matcher)}</code>.{" "}
+      {c.values.length ? <>There are: {c.values.map((v) => visible(v) || "(empty)").join(", ")}</> : <>No profile of this type has that label.</>}
     </p>
   );
 }
@@ -97,7 +99,7 @@ export function NoData(props: { from: number; to: number }) {
     <Empty title="No data in this range">
       {found ? <Why found={found} from={from} to={to} /> : <p>{failed ? `Where there is some could not be found out: ${failed}` : "The selector matches nothing that was stored then."}</p>}
       <p>
-        <a href="targets" onClick={(e) => (e.preventDefault(), go({}, true, "targets"))}>See what is collected</a>
+        <a href="targets" onClick={follows("targets")}>See what is collected</a>
       </p>
     </Empty>
   );

@@ -4,6 +4,7 @@
 import { signal } from "@preact/signals";
 import { useState } from "preact/hooks";
 import { Problem, ask } from "../api/client.ts";
+import { readAll } from "../base/stream.ts";
 import type { SampleType } from "../open/profile.ts";
 import { EndedToo, type Unpacked, trees } from "../worker/rpc.ts";
 import { Results } from "./results.tsx";
@@ -25,9 +26,9 @@ async function unpacked(file: Blob): Promise<Uint8Array> {
   const head = new Uint8Array(await file.slice(0, 2).arrayBuffer());
   const isGzip = head[0] === 0x1f && head[1] === 0x8b;
   const stream = isGzip ? file.stream().pipeThrough(new DecompressionStream("gzip")) : file.stream();
-  const bytes = new Uint8Array(await new Response(stream).arrayBuffer());
-  if (bytes.length > MAX_BYTES) throw new Error("The file is larger than a page can hold.");
-  return bytes;
+  return readAll(stream, (n) => {
+    if (n > MAX_BYTES) throw new Error("The file is larger than a page can hold.");
+  });
 }
 
 /** Nothing was asked for since, and the screen is still this one: each sets `again` to its own. */
@@ -51,7 +52,7 @@ function show(file: Unpacked, against: Unpacked | null, index: number): Promise<
     const { types, index: used, ...kept } = await trees.ask<"open">({ op: "open", file, against, index });
     if (!isWanted(again)) return;
     opened.value = { file, against, types, index: used };
-    tree.value = { value: { ...kept, from: 0, to: 0, origin: kept.id }, loading: false, since: 0, again: () => show(file, against, used) };
+    tree.value = { value: { ...kept, from: 0, to: 0, question: "", origin: kept.id }, loading: false, since: 0, again: () => show(file, against, used) };
   });
 }
 
@@ -68,7 +69,7 @@ async function compareWith(read: () => Promise<Unpacked>): Promise<void> {
     const { types, index, ...kept } = await trees.ask<"open">({ op: "open", file: o.file, against, index: o.index });
     if (!isWanted(again)) return;
     opened.value = { file: o.file, against, types, index };
-    tree.value = { value: { ...kept, from: 0, to: 0, origin: kept.id }, loading: false, since: 0, again: () => show(o.file, against, index) };
+    tree.value = { value: { ...kept, from: 0, to: 0, question: "", origin: kept.id }, loading: false, since: 0, again: () => show(o.file, against, index) };
   } catch (e) {
     if (e instanceof EndedToo || !isWanted(again)) return; // tree.again asks for the first one
     tree.value = before;
@@ -159,7 +160,7 @@ export function OpenFile() {
         )}
         {o && <Against of={o} />}
       </section>
-      <Results seconds={0} />
+      <Results />
     </>
   );
 }

@@ -62,6 +62,15 @@ export function Empty(props: { title: string; children?: ComponentChildren }) {
   );
 }
 
+/** Of a time that an address says, or that was written, of which there is nothing to ask. */
+export function NoRange() {
+  return (
+    <Empty title="This time has no length">
+      <p>Its end is not after its beginning. Choose another one above.</p>
+    </Empty>
+  );
+}
+
 /** A part of a panel that could not be made, in a line; the rest of it stays. */
 export function Failed(props: { what: string; why: string; retry: () => void }) {
   return (

@@ -8,9 +8,9 @@ import { Remembered } from "../base/remembered.ts";
 
 const small = new Remembered<unknown>(64, 32e6);
 
-/** api.json() of a question with fixed times; whoever gets the answer leaves it as it is. */
-export async function remembered<T>(path: string, params: api.Params, signal?: AbortSignal): Promise<T> {
-  const question = `${path}?${api.query(params)}`;
+/** api.json() of a question with fixed times, or, where it has none, as it is answered at `moment`; whoever gets the answer leaves it as it is. */
+export async function remembered<T>(path: string, params: api.Params, signal?: AbortSignal, moment = 0): Promise<T> {
+  const question = `${path}?${api.query(params)} ${moment}`;
   const known = small.get(question);
   if (known !== undefined) return known as T;
   const text = await api.text(path, params, signal);

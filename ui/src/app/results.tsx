@@ -6,7 +6,7 @@ import { Flame } from "./flamepane.tsx";
 import { NoData } from "./nothing.tsx";
 import { Empty, ErrorState, Failed } from "./parts.tsx";
 import { Sandwich } from "./sandwich.tsx";
-import { type Answer, again, arrangeError, arranging, failed, run, screen, shown, state, tree } from "./store.ts";
+import { type Answer, again, arrangeError, arranging, failed, isOld, run, screen, shown, state, tree } from "./store.ts";
 import { Summary } from "./summary.tsx";
 import { Table } from "./tablepane.tsx";
 import { Toolbar } from "./toolbar.tsx";
@@ -22,26 +22,32 @@ function Nothing(props: { asked: Answer }) {
   return screen.value === "explore" ? <NoData from={from} to={to} /> : <Empty title="No data in this range"><p>The selectors match nothing that was stored then.</p></Empty>;
 }
 
-export function Results(props: { seconds: number }) {
+export function Results() {
   const asked = tree.value;
   const s = state.value;
-  const kept = shown.value;
+  const drawn = shown.value;
   if (failed(asked)) return <ErrorState error={asked.error!} retry={run} />;
-  if (!asked.value || !kept) return asked.loading ? <div class="stage placeholder" /> : null;
-  const nothing = asked.value.tree.n <= 1 && asked.value.tree.total[0] === 0;
+  if (!asked.value || !drawn) return asked.loading ? <div class="stage placeholder" /> : null;
+  const { from, to, tree: t } = asked.value;
+  const nothing = t.n <= 1 && t.total[0] === 0;
+  // A comparison has two lengths of time, a file says none.
+  const seconds = screen.value === "explore" ? (to - from) / 1000 : 0;
   return (
-    <section class={asked.loading || asked.error || arranging.value ? "stale" : ""} aria-label="Result">
-      <Summary kept={asked.value} drawn={kept} seconds={props.seconds} />
+    <section class={asked.loading || asked.error || arranging.value || isOld.value ? "stale" : ""} aria-label="Result">
+      {isOld.value && !asked.loading && !asked.error && (
+        <p class="amber" role="status" data-testid="old">This is the answer to the question before. Another one has been asked since, and was cancelled. <button class="link" data-testid="old-retry" onClick={again}>Ask it</button></p>
+      )}
+      <Summary kept={asked.value} drawn={drawn} seconds={seconds} />
       <Chips />
       {nothing ? (
         <Nothing asked={asked.value} />
       ) : (
         <>
-          <Toolbar kept={kept} />
+          <Toolbar kept={drawn.upright} />
           {arrangeError.value && <Failed what="This order could not be made" why={arrangeError.value} retry={again} />}
-          {(s.panel === "flame" || s.panel === "both") && <Flame kept={kept} seconds={props.seconds} />}
-          {(s.panel === "table" || s.panel === "both") && <Table kept={kept} />}
-          {s.panel === "sandwich" && <Sandwich kept={asked.value} seconds={props.seconds} />}
+          {(s.panel === "flame" || s.panel === "both") && <Flame {...drawn} seconds={seconds} />}
+          {(s.panel === "table" || s.panel === "both") && <Table kept={drawn.upright} />}
+          {s.panel === "sandwich" && <Sandwich kept={asked.value} seconds={seconds} />}
         </>
       )}
     </section>

@@ -2,16 +2,55 @@
 // app/sandwich.tsx - one function between those that call it and those that it calls
 
 import { useEffect, useMemo, useState } from "preact/hooks";
-import { colorFrames } from "../flame/color.ts";
+import { type Coloring, colorFrames } from "../flame/color.ts";
 import { visible } from "../flame/names.ts";
 import { FlamePanel } from "../flame/panel.tsx";
-import { functionNamed, nameOf } from "../flame/tree.ts";
+import { type Tree, functionNamed, nameOf } from "../flame/tree.ts";
 import { EndedToo, type Kept, trees } from "../worker/rpc.ts";
 import { Figures, describe, titleOf } from "./figures.tsx";
 import * as format from "./format.ts";
+import { Menu, type MenuAt } from "./menu.tsx";
 import { Failed } from "./parts.tsx";
 import { again, go, state } from "./store.ts";
 import { Table } from "./tablepane.tsx";
+
+/** Callers above, or callees below: a frame is selected and its menu opened as in the whole, and to zoom is to put it in the middle. */
+function Side(props: { kept: Kept; of: string; coloring: Coloring; flip: boolean; label: string; seconds: number }) {
+  const t = props.kept.tree;
+  // Of one tree: a number means another frame in another one.
+  const [chosen, setChosen] = useState({ of: t, node: -1 });
+  const [menu, setMenu] = useState<(MenuAt & { of: Tree }) | null>(null);
+  const selected = chosen.of === t ? chosen.node : -1;
+  return (
+    <div class="stage">
+      <FlamePanel
+        tree={t}
+        of={props.of}
+        coloring={props.coloring}
+        marked={null}
+        significant={null}
+        zoom={0}
+        recenters
+        selected={selected}
+        chosen={String(selected)}
+        flip={props.flip}
+        height={260}
+        label={`${props.label}. Arrow keys move, Enter puts a function in the middle.`}
+        describe={(n) => describe(t, n)}
+        tooltip={(n) => (
+          <>
+            <b>{titleOf(t, n)}</b>
+            <Figures tree={t} node={n} zoom={0} seconds={props.seconds} />
+          </>
+        )}
+        onZoom={(n) => t.func[n] >= 0 && go({ sandwich: nameOf(t.functions, t.func[n]) })}
+        onSelect={(node) => setChosen({ of: t, node })}
+        onMenu={(node, x, y) => setMenu({ of: t, node, x, y })}
+      />
+      {menu?.of === t && <Menu tree={t} at={menu} close={() => setMenu(null)} fold={null} />}
+    </div>
+  );
+}
 
 export function Sandwich(props: { kept: Kept; seconds: number }) {
   const s = state.value;
@@ -42,29 +81,7 @@ export function Sandwich(props: { kept: Kept; seconds: number }) {
     );
   if (failed) return <Failed what="Callers and callees could not be put together" why={failed} retry={again} />;
   if (!sides) return <div class="hint">Putting callers and callees together…</div>;
-  const side = (kept: Kept, flip: boolean, text: string) => (
-    <FlamePanel
-      tree={kept.tree}
-      coloring={coloring}
-      marked={null}
-      significant={null}
-      zoom={0}
-      selected={-1}
-      flip={flip}
-      height={260}
-      label={text}
-      describe={(n) => describe(kept.tree, n)}
-      tooltip={(n) => (
-        <>
-          <b>{titleOf(kept.tree, n)}</b>
-          <Figures tree={kept.tree} node={n} zoom={0} seconds={props.seconds} />
-        </>
-      )}
-      onZoom={(n) => kept.tree.func[n] >= 0 && go({ sandwich: nameOf(kept.tree.functions, kept.tree.func[n]) })}
-      onSelect={() => undefined}
-      onMenu={() => undefined}
-    />
-  );
+  const side = (kept: Kept, flip: boolean, label: string) => <Side kept={kept} of={sides.of} coloring={coloring} flip={flip} label={label} seconds={props.seconds} />;
   // The last one stays, dimmed, until the next is there.
   return (
     <div data-testid="sandwich" class={sides.of === s.sandwich ? "" : "stale"}>

@@ -13,10 +13,10 @@ import { valueOf } from "../settings/kept.ts";
 import { theme } from "../theme/theme.ts";
 import { sorted } from "../table/columns.ts";
 import { csvOf } from "../table/csv.ts";
-import type { Kept } from "../worker/rpc.ts";
+import { fixedTimes } from "../url/state.ts";
 import { copy, download } from "./actions.ts";
 import { describe } from "./figures.tsx";
-import { matches, panelRange, screen, selectorText, state, toast, treeParams } from "./store.ts";
+import { type Drawn, addressOf, matches, now, panelRange, screen, selectorText, state, toast, treeParams } from "./store.ts";
 
 /** By a question of ours, so that the token goes with it. */
 async function exportAs(kind: string, name: string): Promise<void> {
@@ -34,17 +34,18 @@ const exportKinds: [string, string, string][] = [
   ["speedscope", "speedscope", "profile.speedscope.json"], ["html", "HTML page", "profile.html"],
 ];
 
-export function ExportMenu(props: { tree: Kept }) {
+export function ExportMenu(props: Drawn) {
   const csv = () => {
-    const totals = functionTotals(props.tree.tree);
-    const rows = sorted(props.tree.tree, totals, state.value.sort, null);
-    download("functions.csv", new Blob([csvOf(props.tree.tree, totals, rows)], { type: "text/csv" }));
+    const { tree } = props.upright;
+    const totals = functionTotals(tree);
+    const rows = sorted(tree, totals, state.value.sort, null);
+    download("functions.csv", new Blob([csvOf(tree, totals, rows)], { type: "text/csv" }));
   };
   /** As it is coloured and zoomed on the screen. */
   const svg = () => {
-    const t = props.tree.tree;
+    const t = props.kept.tree;
     const s = state.value;
-    const found = matches.value?.of === props.tree.id && s.search ? matches.value.found.functions : null;
+    const found = matches.value?.of === props.upright.id && s.search ? matches.value.found.functions : null;
     const look: Look = {
       theme: theme.value, coloring: colorFrames(t, s.color), changes: valueOf("changes"), marked: found, selected: -1,
       names: new Map(), significant: s.significant ? significance(t) : null, rows: plainRows(t), detail: s.detail,
@@ -72,22 +73,13 @@ export function ExportMenu(props: { tree: Kept }) {
 }
 
 export function ShareMenu() {
-  const link = (fixed: boolean) => {
-    const url = new URL(location.href);
-    const r = panelRange.value;
-    if (fixed && r) {
-      url.searchParams.set("from", String(r[0]));
-      url.searchParams.set("to", String(r[1]));
-      url.searchParams.delete("sel");
-    }
-    return url.href;
-  };
+  const fixed = () => new URL(addressOf({ ...state.value, ...fixedTimes(state.value, screen.value, now.value) }), location.href).href;
   return (
     <details class="dropdown" data-testid="share">
       <summary>Share</summary>
       <div class="menu below">
-        <button data-testid="share-relative" onClick={() => void copy(link(false), "the link as it is")}>Copy link as shown</button>
-        <button data-testid="share-fixed" onClick={() => void copy(link(true), "the link with fixed times")}>Copy link with fixed times</button>
+        <button data-testid="share-relative" onClick={() => void copy(location.href, "the link as it is")}>Copy link as shown</button>
+        <button data-testid="share-fixed" onClick={() => void copy(fixed(), "the link with fixed times")}>Copy link with fixed times</button>
       </div>
     </details>
   );

@@ -5,6 +5,7 @@ import * as api from "../api/client.ts";
 import { nameOfSeries } from "../chart/chart.tsx";
 import { visible } from "../flame/names.ts";
 import { writeSelector } from "../query/selector.ts";
+import { follows } from "./actions.ts";
 import * as format from "./format.ts";
 import { useQuestion } from "./question.ts";
 import { remembered } from "./remembered.ts";
@@ -49,7 +50,7 @@ export function StoppedTargets(props: { from: number; to: number }) {
           </tbody>
         </table>
         {stopped.length > SHOWN && <p class="muted">and {format.count(stopped.length - SHOWN)} more</p>}
-        <p><a href="targets" onClick={(e) => (e.preventDefault(), go({}, true, "targets"))}>See what is collected</a></p>
+        <p><a href="targets" onClick={follows("targets")}>See what is collected</a></p>
       </div>
     </details>
   );

@@ -1,16 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
 // app/store.ts - the page's state: the address, and what was asked for it
 
-import { computed, effect, signal, untracked } from "@preact/signals";
+import { batch, computed, effect, signal, untracked } from "@preact/signals";
 import * as api from "../api/client.ts";
 import { follow } from "../flame/path.ts";
+import { isCpuTime } from "../flame/samples.ts";
 import type { Matches } from "../flame/search.ts";
-import { trimmedBelow } from "../flame/splice.ts";
-import { type Tree, nameOf } from "../flame/tree.ts";
+import { shareTrimmed } from "../flame/splice.ts";
+import { type Tree, hasTrimmed, nameOf } from "../flame/tree.ts";
 import { resolve } from "../url/range.ts";
-import { type Screen, type State, defaults, parse, screenOf, write } from "../url/state.ts";
+import { type Screen, type State, defaults, parse, screenOf, sideB, write } from "../url/state.ts";
 import { type Arrangement, EndedToo, type Kept, TimedOut, trees } from "../worker/rpc.ts";
-import { parseSelector } from "../query/selector.ts";
+import { parseSelector, writeNames } from "../query/selector.ts";
 import { lost, watch } from "./connection.ts";
 import { forgetAnswers, remembered, sentTrees } from "./remembered.ts";
 import { preferred } from "./view.ts";
@@ -54,19 +55,24 @@ export function go(patch: Partial<State>, push = true, where: Screen = screen.va
     if (push) history.pushState(stepsHere() + 1, "", address);
     else history.replaceState(stepsHere(), "", address);
   }
-  if (["q", "from", "to", "b"].some((k) => k in patch) || where !== screen.value) now.value = Date.now();
-  show(next, where);
+  batch(() => {
+    if (["q", "from", "to", "b"].some((k) => k in patch) || where !== screen.value) now.value = Date.now();
+    show(next, where);
+  });
 }
 
-/** Each screen has a tree of its own: what another one showed is not its. */
+/** Each screen has a tree of its own: what another one showed, or still waits for, is not its. */
 function show(next: State, where: Screen): void {
   if (where !== screen.value) {
-    tree.value = nothing;
-    series.value = nothing;
+    for (const asked of [askTree, askSeries, askSeriesB, askCloser]) asked.stop();
+    for (const target of [tree, series, seriesB, closer]) target.value = nothing;
     arranged.value = null;
   }
-  state.value = next;
-  screen.value = where;
+  // At once: the screen that is left asks nothing for the state of the next one.
+  batch(() => {
+    state.value = next;
+    screen.value = where;
+  });
 }
 
 addEventListener("popstate", () => {
@@ -82,7 +88,7 @@ export const refreshEvery = signal(0);
 export const range = computed(() => resolve({ from: state.value.from, to: state.value.to }, now.value));
 /** Of the panels: what was selected on the graph, or all. */
 export const panelRange = computed(() => state.value.sel ?? range.value);
-export const rangeB = computed(() => resolve(state.value.b, now.value) ?? range.value);
+export const rangeB = computed(() => resolve(sideB(state.value), now.value));
 /** Of both graphs of Compare: both ranges, and a quarter as much on either side, as far as there is time. */
 export const around = computed<[number, number] | null>(() => {
   const [a, b] = [range.value, rangeB.value];
@@ -94,6 +100,8 @@ export const around = computed<[number, number] | null>(() => {
 });
 export const parsed = computed(() => parseSelector(state.value.q));
 export const selectorText = computed(() => ("selector" in parsed.value && parsed.value.selector.type ? (state.value.q.includes("{") ? state.value.q : `${state.value.q.trim()}{}`) : ""));
+
+const selectorType = computed(() => selectorText.value.slice(0, Math.max(selectorText.value.indexOf("{"), 0)));
 
 /** A question and how it does. */
 export interface Asked<T> {
@@ -112,8 +120,8 @@ export const types = signal<Asked<api.TypeInfo[]>>(nothing);
 export const series = signal<Asked<api.SeriesAnswer>>(nothing);
 /** Of Compare's B. */
 export const seriesB = signal<Asked<api.SeriesAnswer>>(nothing);
-/** origin: the answer's own number, which stays when parts are put into it. */
-export type Answer = Kept & { from: number; to: number; origin: number };
+/** origin: the answer's own number, which stays when parts are put into it; question: what it answers, "" of a file. */
+export type Answer = Kept & { from: number; to: number; origin: number; question: string };
 export const tree = signal<Asked<Answer>>(nothing);
 
 export async function loadTypes(): Promise<void> {
@@ -150,7 +158,12 @@ function youngRange(first: number): Partial<State> {
   return minutes < 5 ? { from: "now-5m" } : minutes < 15 ? { from: "now-15m" } : {};
 }
 
-/** Runs one question at a time for a signal: a later one ends the one before. */
+/** Fails when it is aborted: what cannot be ended itself, as the worker's part, is waited for no longer. */
+function aborted(signal: AbortSignal): Promise<never> {
+  return new Promise((_, reject) => signal.addEventListener("abort", () => reject(new Error("it was cancelled"))));
+}
+
+/** Runs one question at a time for a signal: a later one ends the one before. What took its place meanwhile stays. */
 function latest<T>(target: { value: Asked<T> }, run: (signal: AbortSignal, id: string) => Promise<T>) {
   let controller: AbortController | null = null;
   const ask = async (): Promise<void> => {
@@ -158,12 +171,13 @@ function latest<T>(target: { value: Asked<T> }, run: (signal: AbortSignal, id: s
     const mine = (controller = new AbortController());
     const id = api.newId();
     target.value = { value: target.value.value, loading: true, since: Date.now(), id, again: ask };
+    const isMine = () => controller === mine && target.value.id === id;
     mine.signal.addEventListener("abort", () => void api.cancel(id));
     try {
-      const value = await run(mine.signal, id);
-      if (controller === mine) target.value = { value, loading: false, since: 0, id, again: ask };
+      const value = await Promise.race([run(mine.signal, id), aborted(mine.signal)]);
+      if (isMine()) target.value = { value, loading: false, since: 0, id, again: ask };
     } catch (e) {
-      if (controller !== mine) return;
+      if (!isMine()) return;
       const stopped = mine.signal.aborted;
       target.value = { value: target.value.value, loading: false, since: 0, error: stopped ? undefined : problemOf(e), id, again: ask };
     } finally {
@@ -182,28 +196,45 @@ export function treeParams(s: State, q: string, from: number, to: number): api.P
   return [
     ["q", q], ["from", api.at(from)], ["to", api.at(to)],
     ["group", s.group === defaults.group ? undefined : s.group],
-    ["group_by", s.by.join(",")],
+    ["group_by", writeNames(s.by)],
     ...filterParams(s),
   ];
 }
 
 function diffParams(s: State): api.Params {
   const [from, to] = range.value!;
-  const [fromB, toB] = resolve(s.b, now.value) ?? [from, to];
+  const [fromB, toB] = rangeB.value!;
   return [
     ["a_q", selectorText.value], ["b_q", s.b.q || selectorText.value],
     ["a_from", api.at(from)], ["a_to", api.at(to)], ["b_from", api.at(fromB)], ["b_to", api.at(toB)],
-    ["group", s.group === defaults.group ? undefined : s.group], ["group_by", s.by.join(",")], ...filterParams(s),
+    ["group", s.group === defaults.group ? undefined : s.group], ["group_by", writeNames(s.by)], ...filterParams(s),
   ];
 }
 
-/** The question for the screen's tree. */
-function treeQuestion(s: State): { path: string; params: api.Params; from: number; to: number } {
+interface Question {
+  path: string;
+  params: api.Params;
+  from: number;
+  to: number;
+}
+
+/** The question for the screen's tree; null: it has none, or it cannot be asked. */
+function treeQuestion(s: State): Question | null {
+  if (!selectorText.value || !(screen.value === "compare" ? around.value : screen.value === "explore" && range.value)) return null;
   const isDiff = screen.value === "compare";
-  const [from, to] = isDiff ? (resolve(s.b, now.value) ?? range.value!) : panelRange.value!;
+  const [from, to] = isDiff ? rangeB.value! : panelRange.value!;
   const params = isDiff ? diffParams(s) : treeParams(s, selectorText.value, from, to);
   return { path: isDiff ? "diff" : "flame", params: [...params, ["max_nodes", s.max || undefined], ["format", "flametree"]], from, to };
 }
+
+const textOf = (q: Question): string => `${q.path}?${api.query(q.params)}`;
+
+/** What is shown answers another question than the address asks: that one is under way, or was ended. Where it asks none nothing is old. */
+export const isOld = computed(() => {
+  const asked = treeQuestion(state.value);
+  const shown = tree.value.value?.question;
+  return asked !== null && Boolean(shown) && shown !== textOf(asked);
+});
 
 const MAX_POINTS = 240;
 /** The server keeps the lighter ones to itself, and says how many they are. */
@@ -221,19 +252,24 @@ function seriesOf(q: string, [from, to]: [number, number], sum: string, signal: 
   return remembered("series", [["q", q], ["from", api.at(from)], ["to", api.at(to)], ["step", `${step}s`], ["sum_by", sum], ["top", MOST_LINES]], signal);
 }
 
-const askSeries = latest(series, (signal) => seriesOf(selectorText.value, screen.value === "compare" ? around.value! : range.value!, screen.value === "compare" ? "" : state.value.sum.join(","), signal));
+const askSeries = latest(series, (signal) => seriesOf(selectorText.value, screen.value === "compare" ? around.value! : range.value!, screen.value === "compare" ? "" : writeNames(state.value.sum), signal));
 const askSeriesB = latest(seriesB, (signal) => seriesOf(state.value.b.q || selectorText.value, around.value!, "", signal));
 
 const askTree = latest<Answer>(tree, async (signal, id) => {
-  const { path, params, from, to } = treeQuestion(state.value);
-  const question = `${path}?${api.query(params)}`;
-  const bytes = sentTrees.get(question) ?? (await api.bytes(path, params, { signal, id, came: (came) => (tree.value = { ...tree.value, came }) }));
-  if (tree.value.id === id) tree.value = { ...tree.value, isRead: true };
+  const asked = treeQuestion(state.value)!;
+  const { path, params, from, to } = asked;
+  const question = textOf(asked);
+  const type = selectorType.value;
+  const tell = (how: { came: number } | { isRead: true }) => {
+    if (tree.value.id === id) tree.value = { ...tree.value, ...how };
+  };
+  const bytes = sentTrees.get(question) ?? (await api.bytes(path, params, { signal, id, came: (came) => tell({ came }) }));
+  tell({ isRead: true });
   // What cannot be read is asked for anew.
   sentTrees.forget(question);
-  const kept = await trees.ask<"decode">({ op: "decode", bytes });
+  const kept = await trees.ask<"decode">({ op: "decode", bytes, type });
   sentTrees.keep(question, bytes, bytes.length);
-  return { ...kept, from, to, origin: kept.id };
+  return { ...kept, from, to, question, origin: kept.id };
 });
 
 /* ---- what was trimmed, where somebody looks closer ---- */
@@ -256,33 +292,39 @@ function wayTo(t: Tree, node: number): { names: string[]; node: number } {
   return { names, node: names.length ? way[names.length - 1] : 0 };
 }
 
-export const lookingCloser = signal(false);
-/** Why what lies below the zoom could not be loaded; "": it could, or nobody asked. */
-export const closerError = signal("");
+/** null: there was nothing to ask, or nothing there. */
+export const closer = signal<Asked<null>>(nothing);
 
-/** Asks for what lies below the zoom when much of it was left out, and puts it in. */
-export async function lookCloser(): Promise<void> {
+/** The zoom, when much of what lies below it was left out; null: nothing is to be asked. */
+function placeToFill(): { was: Answer; node: number; names: string[] } | null {
   const was = tree.value.value;
   const s = state.value;
-  closerError.value = "";
-  if (!was || was.tree.trimmed.size === 0 || !s.zoom || s.inverted || s.loops || was.tree.n > MOST_NODES || screen.value === "open") return;
+  if (!was || !hasTrimmed(was.tree) || !s.zoom || s.inverted || s.loops || was.tree.n > MOST_NODES || !treeQuestion(s)) return null;
   const zoom = follow(was.tree, s.zoom).node;
-  if (zoom === 0 || trimmedBelow(was.tree, zoom) <= MUCH * was.tree.width[zoom]) return;
+  if (zoom === 0 || shareTrimmed(was.tree, zoom) <= MUCH) return null;
   const { names, node } = wayTo(was.tree, zoom);
-  if (node === 0) return;
-  const { path, params } = treeQuestion(s);
-  lookingCloser.value = true;
-  try {
-    const bytes = await api.bytes(path, [...params, ...names.map((n): [string, string] => ["under", n])], {});
-    if (tree.value.value?.id !== was.id) return;
-    const kept = await trees.ask<"splice">({ op: "splice", tree: was.id, node, bytes });
-    if (kept && tree.value.value?.id === was.id) tree.value = { ...tree.value, value: { ...was, ...kept } };
-  } catch (e) {
-    if (e instanceof EndedToo) return;
-    if (tree.value.value?.id === was.id && state.value.zoom === s.zoom) closerError.value = problemOf(e).message;
-  } finally {
-    lookingCloser.value = false;
-  }
+  return node === 0 ? null : { was, node, names };
+}
+
+/** Asks for what lies there, and puts it in, unless there is another tree by then; a zoom that comes later ends it. */
+const askCloser = latest<null>(closer, async (signal, id) => {
+  const place = placeToFill();
+  if (!place) return null;
+  const { was, node, names } = place;
+  const { path, params } = treeQuestion(state.value)!;
+  const bytes = await api.bytes(path, [...params, ...names.map((n): [string, string] => ["under", n])], { signal, id });
+  if (tree.value.value?.id !== was.id) return null;
+  // Where the worker was ended for something else the tree comes anew, and this is asked again.
+  const kept = await trees.ask<"splice">({ op: "splice", tree: was.id, node, bytes }).catch((e) => (e instanceof EndedToo ? null : Promise.reject(e)));
+  if (kept && !signal.aborted && tree.value.value?.id === was.id) tree.value = { ...tree.value, value: { ...was, ...kept } };
+  return null;
+});
+
+/** What was asked for another zoom is of no use any more. */
+export function lookCloser(): void {
+  askCloser.stop();
+  if (placeToFill()) void askCloser();
+  else closer.value = nothing;
 }
 
 /** Once more what the worker has failed at: with it or of it the tree may have gone. All that hangs on the tree follows it. */
@@ -307,6 +349,12 @@ function whenChanged(key: () => string, act: () => void): void {
   });
 }
 
+/** What is under way is not ended for what comes anyway; and where nobody looks nothing is asked. */
+function refresh(): void {
+  const isWaiting = [tree, series, seriesB, closer].some((asked) => asked.value.loading);
+  if (!document.hidden && !isWaiting) now.value = Date.now();
+}
+
 export function start(): void {
   void loadTypes();
   watch(run);
@@ -324,12 +372,8 @@ export function start(): void {
   );
   whenChanged(
     () => {
-      const s = state.value;
-      if (!selectorText.value || !panelRange.value) return "";
-      const filters = JSON.stringify([s.group, s.by, s.chips, s.max]);
-      if (screen.value === "explore") return JSON.stringify(["tree", selectorText.value, panelRange.value, filters]);
-      if (screen.value === "compare") return JSON.stringify(["diff", selectorText.value, range.value, s.b, filters]);
-      return "";
+      const asked = treeQuestion(state.value);
+      return asked ? textOf(asked) : "";
     },
     () => {
       givenUp = "";
@@ -339,19 +383,24 @@ export function start(): void {
   let timer: ReturnType<typeof setInterval> | undefined;
   effect(() => {
     clearInterval(timer);
-    if (refreshEvery.value) timer = setInterval(() => (now.value = Date.now()), refreshEvery.value * 1000);
+    if (refreshEvery.value) timer = setInterval(refresh, refreshEvery.value * 1000);
   });
   whenChanged(() => JSON.stringify([tree.value.value?.id, howOf(state.value, tree.value.value?.tree)]), () => void askArranged());
-  whenChanged(() => JSON.stringify([tree.value.value?.origin, state.value.zoom]), () => void lookCloser());
-  whenChanged(() => JSON.stringify([shown.value?.id, state.value.search]), () => void askSearch());
+  whenChanged(() => JSON.stringify([tree.value.value?.origin, state.value.zoom]), lookCloser);
+  whenChanged(() => JSON.stringify([shown.value?.upright.id, state.value.search]), () => void askSearch());
 }
 
 /* ---- what is drawn ---- */
 
-interface Arranged {
+/** What is drawn, and the same before it was inverted: of that is what is counted, for leaves first no frame has its self. */
+export interface Drawn {
+  kept: Kept;
+  upright: Kept;
+}
+
+interface Arranged extends Drawn {
   of: number;
   how: string;
-  kept: Kept;
 }
 const arranged = signal<Arranged | null>(null);
 /** Why the order that is asked for could not be made; "": it could, or is being made. */
@@ -372,30 +421,33 @@ export async function askArranged(): Promise<void> {
   if (!t || !arrangement) return;
   const isWanted = () => tree.value.value?.id === t.id && howOf(state.value, t.tree) === how;
   try {
-    const kept = await trees.ask<"arrange">({ op: "arrange", tree: t.id, how: arrangement });
-    if (isWanted()) arranged.value = { of: t.id, how, kept };
+    const { upright, ...kept } = await trees.ask<"arrange">({ op: "arrange", tree: t.id, how: arrangement });
+    if (isWanted()) arranged.value = { of: t.id, how, kept, upright: upright ?? (arrangement.inverted ? t : kept) };
   } catch (e) {
     if (isWanted() && !(e instanceof EndedToo)) arrangeError.value = (e as Error).message;
   }
 }
 
 /** The tree in the order that is asked for: as it came, or leaves first or by name; null: not made yet. */
-const inOrder = computed<Kept | null>(() => {
+const inOrder = computed<Drawn | null>(() => {
   const t = tree.value.value;
-  if (!t || !arrangementOf(state.value, t.tree)) return t ?? null;
+  if (!t || !arrangementOf(state.value, t.tree)) return t ? { kept: t, upright: t } : null;
   const a = arranged.value;
-  // Until the new one is made the one before stays, so that a refresh does not move anything.
-  return a && a.how === howOf(state.value, t.tree) ? a.kept : null;
+  return a && a.of === t.id && a.how === howOf(state.value, t.tree) ? a : null;
 });
 
-/** The tree on the screen. Until another order is made it is the one before, dimmed. */
-let last: Kept | null = null;
-export const shown = computed<Kept | null>(() => (last = tree.value.value ? (inOrder.value ?? last ?? tree.value.value) : null));
+/** The tree on the screen. Until an answer is in its order it is the one before, dimmed, so that a refresh does not move anything. */
+let last: Drawn | null = null;
+export const shown = computed<Drawn | null>(() => {
+  const t = tree.value.value;
+  return (last = t ? (inOrder.value ?? last ?? { kept: t, upright: t }) : null);
+});
 export const arranging = computed(() => shown.value !== inOrder.value);
 
 /** A function that the mouse or the keys are at beside the graph, which shows where it is; -1: none. */
 export const pointed = signal(-1);
 
+/** of: the upright tree that was searched; functions have the same numbers in what is drawn. */
 export const matches = signal<{ of: number; text: string; found: Matches } | null>(null);
 export const searchError = signal("");
 
@@ -406,7 +458,7 @@ let givenUp = "";
 const TOO_LONG = "this expression takes too long";
 
 export async function askSearch(): Promise<void> {
-  const t = shown.value;
+  const t = shown.value?.upright;
   const text = state.value.search;
   searchError.value = "";
   searchFailed.value = false;
@@ -431,7 +483,7 @@ export async function askSearch(): Promise<void> {
   givenUp = "";
   try {
     const found = await trees.ask<"search">({ op: "search", tree: t.id, text, flags: "i" }, 400);
-    if (shown.value?.id === t.id && state.value.search === text) matches.value = { of: t.id, text, found };
+    if (shown.value?.upright.id === t.id && state.value.search === text) matches.value = { of: t.id, text, found };
   } catch (e) {
     if (e instanceof EndedToo) return;
     const isSlow = e instanceof TimedOut;
@@ -440,7 +492,7 @@ export async function askSearch(): Promise<void> {
       // The worker that kept the trees was ended with them, whatever is searched for by now.
       void tree.value.again?.();
     }
-    if (shown.value?.id !== t.id || state.value.search !== text) return;
+    if (shown.value?.upright.id !== t.id || state.value.search !== text) return;
     matches.value = null;
     searchFailed.value = true;
     searchError.value = isSlow ? TOO_LONG : `could not search: ${(e as Error).message}`;
@@ -457,8 +509,10 @@ export function searchAgain(): void {
 export function run(): void {
   now.value = Date.now();
   void loadTypes();
-  if (series.value.error) void askSeries();
-  if (tree.value.error) void tree.value.again?.();
+  const isAsked = treeQuestion(state.value) !== null;
+  if (isAsked && series.value.error) void askSeries();
+  if (isAsked && seriesB.value.error && screen.value === "compare") void askSeriesB();
+  if (tree.value.error && (isAsked || screen.value === "open")) void tree.value.again?.();
 }
 
 /** The same where somebody wants it, and not what was answered before. */
@@ -468,7 +522,7 @@ export function runAnew(): void {
   forgetAnswers();
   run();
   // Fixed times have not moved.
-  if (selectorText.value && range.value) asked.forEach(([of, ask], i) => of.value.id === before[i] && void ask());
+  if (treeQuestion(state.value)) asked.forEach(([of, ask], i) => of.value.id === before[i] && void ask());
 }
 
 /** Of a question that had an answer before, which is better than none. */
@@ -476,6 +530,7 @@ export const failed = (asked: Asked<unknown>) => asked.error !== undefined && (a
 
 /** Of what adds up over time, totals are rates; a state is what it is. */
 export const isRate = computed(() => {
-  const type = types.value.value?.find((t) => t.type === selectorText.value.slice(0, selectorText.value.indexOf("{")));
+  const type = types.value.value?.find((t) => t.type === selectorType.value);
   return type?.temporality !== "gauge";
 });
+export const isCpu = computed(() => isCpuTime(selectorType.value));

@@ -3,16 +3,15 @@
 
 import { useMemo } from "preact/hooks";
 import { follow } from "../flame/path.ts";
-import { samplesOf } from "../flame/samples.ts";
-import { trimmedBelow } from "../flame/splice.ts";
-import type { Tree } from "../flame/tree.ts";
-import type { Kept } from "../worker/rpc.ts";
+import { isCpuTime, samplesOf } from "../flame/samples.ts";
+import { shareTrimmed } from "../flame/splice.ts";
+import { type Tree, hasTrimmed } from "../flame/tree.ts";
 import * as format from "./format.ts";
 import { Lost } from "./lost.tsx";
 import { QualityFigures } from "./quality.tsx";
 import { ExportMenu, ShareMenu } from "./share.tsx";
 import { StoppedTargets } from "./stopped.tsx";
-import { type Answer, closerError, go, lookCloser, lookingCloser, panelRange, screen, selectorText, state } from "./store.ts";
+import { type Answer, type Drawn, closer, go, lookCloser, screen, state } from "./store.ts";
 
 const MORE = 4;
 const MOST_NODES = 8_000_000;
@@ -22,15 +21,15 @@ function Trimmed(props: { tree: Tree }) {
   const t = props.tree;
   const s = state.value;
   const zoom = useMemo(() => (s.inverted || s.loops ? 0 : follow(t, s.zoom).node), [t, s.zoom, s.inverted, s.loops]);
-  const weight = useMemo(() => trimmedBelow(t, zoom), [t, zoom]);
+  const share = useMemo(() => shareTrimmed(t, zoom), [t, zoom]);
   const more = Math.min((s.max || 1_000_000) * MORE, MOST_NODES);
   return (
     <span class="amber" data-testid="trimmed">
-      {format.count(t.meta.trimmed_nodes ?? 0)} small frames not loaded: {format.percent(weight, t.total[zoom])} of {zoom ? "the zoom" : "all"}, hatched{" "}
-      {lookingCloser.value && <span class="muted">loading what is below the zoom…</span>}
-      {closerError.value && (
+      {format.count(t.meta.trimmed_nodes ?? 0)} small frames not loaded: {format.percent(share, 1)} of {zoom ? "the zoom" : "all"}, hatched{" "}
+      {closer.value.loading && <span class="muted">loading what is below the zoom…</span>}
+      {closer.value.error && (
         <span role="alert" data-testid="closer-failed">
-          what is below the zoom could not be loaded: {closerError.value} <button class="link" data-testid="closer-retry" onClick={() => void lookCloser()}>Try again</button>{" "}
+          what is below the zoom could not be loaded: {closer.value.error.message} <button class="link" data-testid="closer-retry" onClick={lookCloser}>Try again</button>{" "}
         </span>
       )}
       {(s.max || 1_000_000) < MOST_NODES && <button class="link" data-testid="load-more" onClick={() => go({ max: more })}>load more</button>}
@@ -41,8 +40,7 @@ function Trimmed(props: { tree: Tree }) {
 /** How much there is to go by: few samples say little. */
 function SampleFigures(props: { tree: Tree; from: number; to: number }) {
   const { tree: t } = props;
-  const type = selectorText.value.slice(0, Math.max(selectorText.value.indexOf("{"), 0));
-  const s = screen.value === "explore" && !t.b ? samplesOf(type, t.total[0], t.meta.period) : null;
+  const s = screen.value === "explore" && !t.b ? samplesOf(t.meta.type ?? "", t.total[0], t.meta.period) : null;
   if (!s || s.n <= 0) return null;
   return (
     <>
@@ -52,31 +50,32 @@ function SampleFigures(props: { tree: Tree; from: number; to: number }) {
   );
 }
 
-export function Summary(props: { kept: Answer; drawn: Kept; seconds: number }) {
+export function Summary(props: { kept: Answer; drawn: Drawn; seconds: number }) {
   const t = props.kept.tree;
   const unit = t.meta.unit ?? "";
-  const r = panelRange.value;
+  const { from, to } = props.kept;
   const leftOut = t.meta.left_out ?? [];
+  const lacks = leftOut.length + (t.meta.left_out_more ?? 0);
   return (
     <div class="summary" data-testid="quality">
       <b>{format.value(t.total[0], unit)}</b>
       {t.b && <span>→ <b>{format.value(t.b.total[0], unit)}</b> in B</span>}
-      {unit === "nanoseconds" && !t.b && <span>{format.rate(t.total[0], props.seconds, unit)} on average</span>}
-      {r && screen.value === "explore" && <span>{format.time(r[0], state.value.utc)} – {format.time(r[1], state.value.utc)}</span>}
-      <SampleFigures tree={t} from={props.kept.from} to={props.kept.to} />
+      {unit === "nanoseconds" && !t.b && <span>{format.rate(t.total[0], props.seconds, unit, isCpuTime(t.meta.type ?? ""))} on average</span>}
+      {screen.value === "explore" && <span>{format.time(from, state.value.utc)} – {format.time(to, state.value.utc)}</span>}
+      <SampleFigures tree={t} from={from} to={to} />
       <QualityFigures tree={t} />
-      {screen.value === "explore" && <StoppedTargets from={props.kept.from} to={props.kept.to} />}
+      {screen.value === "explore" && <StoppedTargets from={from} to={to} />}
       {(t.meta.filtered?.[0] ?? 0) !== 0 && <span>{format.value(t.meta.filtered![0], unit)} filtered out</span>}
-      {t.trimmed.size > 0 && <Trimmed tree={t} />}
+      {hasTrimmed(t) && <Trimmed tree={t} />}
       {leftOut.length > 0 && (
         <details class="amber" data-testid="banner">
-          <summary>{leftOut.length + (t.meta.left_out_more ?? 0)} pieces of data are missing</summary>
+          <summary>{lacks === 1 ? "1 piece of data is" : `${format.count(lacks)} pieces of data are`} missing</summary>
           <ul>{leftOut.map((g) => <li key={g.what}>{g.what}: {g.why} ({format.time(g.from_ms, state.value.utc)} – {format.time(g.to_ms, state.value.utc)})</li>)}</ul>
         </details>
       )}
       <span class="right">
         {screen.value !== "open" && <ShareMenu />}
-        <ExportMenu tree={props.drawn} />
+        <ExportMenu {...props.drawn} />
       </span>
     </div>
   );

@@ -46,19 +46,26 @@ export function useAnswer<T>(path: string, read: (path: string, params: api.Para
   const [turn, setTurn] = useState(0);
   useEffect(() => {
     const controller = new AbortController();
-    const ask = () => {
-      if (document.hidden) return;
-      read(path, [], controller.signal).then(
-        (v) => (setValue(v), setError(undefined)),
-        (e) => {
-          if (controller.signal.aborted) return;
-          setError(e as api.Problem);
-          if ((e as api.Problem).status === 0) lost();
-        },
-      );
+    let isUnderWay = false;
+    const ask = async () => {
+      // One that takes longer than that would be overtaken by the next, and shown after it.
+      if (document.hidden || isUnderWay) return;
+      isUnderWay = true;
+      try {
+        const v = await read(path, [], controller.signal);
+        if (controller.signal.aborted) return;
+        setValue(v);
+        setError(undefined);
+      } catch (e) {
+        if (controller.signal.aborted) return;
+        setError(e as api.Problem);
+        if ((e as api.Problem).status === 0) lost();
+      } finally {
+        isUnderWay = false;
+      }
     };
-    ask();
-    const timer = setInterval(ask, EVERY_MS);
+    void ask();
+    const timer = setInterval(() => void ask(), EVERY_MS);
     return () => {
       controller.abort();
       clearInterval(timer);

@@ -4,7 +4,7 @@
 import { useEffect, useMemo, useState } from "preact/hooks";
 import type { Totals } from "../flame/functions.ts";
 import { follow } from "../flame/path.ts";
-import { type Tree, nameOf } from "../flame/tree.ts";
+import { type Tree, hasTrimmed, nameOf, sameFunction } from "../flame/tree.ts";
 import { type Extra, extraColumns, extraNames, extrasOf, sorted } from "../table/columns.ts";
 import { tsvOf } from "../table/csv.ts";
 import { FunctionTable } from "../table/table.tsx";
@@ -35,7 +35,8 @@ export function Table(props: { kept: Kept }) {
   const s = state.value;
   const t = props.kept.tree;
   const [whole, setWhole] = useState(true);
-  const zoom = useMemo(() => follow(t, s.zoom).node, [t, s.zoom]);
+  // Leaves first a zoom is no place of this tree.
+  const zoom = useMemo(() => (s.inverted ? 0 : follow(t, s.zoom).node), [t, s.zoom, s.inverted]);
   const from = whole ? 0 : zoom;
   const [added, setAdded] = useState<{ of: Kept; totals: Totals } | null>(null);
   const [failed, setFailed] = useState("");
@@ -49,7 +50,9 @@ export function Table(props: { kept: Kept }) {
     return () => void (gone = true);
   }, [props.kept, from]);
   const found = matches.value?.of === props.kept.id && s.search ? matches.value.found : null;
-  const [chosen, setChosen] = useState(-1);
+  const [chosen, setChosen] = useState<{ of: Tree; func: number } | null>(null);
+  const own = added?.of.tree;
+  const selected = useMemo(() => (!chosen || !own ? -1 : chosen.of === own ? chosen.func : sameFunction(chosen.of.functions, chosen.func, own.functions)), [chosen, own]);
   useEffect(() => () => void (pointed.value = -1), [added]);
   if (failed) return <Failed what="The functions could not be added up" why={failed} retry={again} />;
   // Columns are of the functions of the tree that they were added up of.
@@ -62,6 +65,7 @@ export function Table(props: { kept: Kept }) {
         {zoom > 0 && (
           <label class="hint"><input type="checkbox" checked={!whole} onChange={(e) => setWhole(!e.currentTarget.checked)} /> only below {titleOf(t, zoom)}</label>
         )}
+        {hasTrimmed(added.of.tree) && <span class="amber" data-testid="table-trimmed">without what is in the small frames that are not loaded: at least this much</span>}
         <Columns tree={added.of.tree} />
         <button data-testid="table-copy" title="All rows as text, with tabs between columns" onClick={() => copyRows(sorted(added.of.tree, added.totals, s.sort, marked))}>Copy</button>
       </div>
@@ -72,9 +76,9 @@ export function Table(props: { kept: Kept }) {
         extra={s.columns}
         onCopy={copyRows}
         sort={s.sort}
-        selected={chosen}
+        selected={selected}
         onSort={(sort) => go({ sort }, false)}
-        onSelect={setChosen}
+        onSelect={(func) => setChosen({ of: added.of.tree, func })}
         onPoint={(f) => (pointed.value = f)}
         onOpen={(f) => go({ panel: "sandwich", sandwich: nameOf(added.of.tree.functions, f) })}
       />

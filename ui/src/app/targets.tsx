@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // app/targets.tsx - Targets: the inputs, and each address that they collect from: how it went, when it is next
 
+import { visible } from "../flame/names.ts";
 import { useState } from "preact/hooks";
-import { writeSelector } from "../query/selector.ts";
+import { writeName, writeSelector } from "../query/selector.ts";
 import * as format from "./format.ts";
 import { ErrorState } from "./parts.tsx";
 import { go, state, types } from "./store.ts";
@@ -34,7 +35,7 @@ function worstFirst(all: Endpoint[]): Endpoint[] {
 }
 
 function labelsText(of: Record<string, string>): string {
-  return Object.entries(of).map(([k, v]) => `${k}="${v}"`).join(" ");
+  return Object.entries(of).map(([k, v]) => `${writeName(k)}="${v}"`).join(" ");
 }
 
 function has(e: Endpoint, word: string): boolean {
@@ -60,15 +61,15 @@ function Row(props: { of: Endpoint }) {
   const asked = e.last !== null;
   const q = selectorOf(e, (types.value.value ?? []).map((t) => t.type));
   return (
-    <tr title={labelsText(e.health === "dropped" ? e.discovered : e.labels)}>
+    <tr title={visible(labelsText(e.health === "dropped" ? e.discovered : e.labels))}>
       <td><StateChip state={e.health} /></td>
-      <td>{e.job}</td>
-      <td>{e.profile}</td>
+      <td>{visible(e.job)}</td>
+      <td>{visible(e.profile)}</td>
       <td>{asked ? format.time(Date.parse(e.last!), state.value.utc) : "never"}</td>
       <td class="n">{asked ? format.value(e.duration_ns, "nanoseconds") : ""}</td>
       <td class="n">{asked ? format.value(e.bytes, "bytes") : ""}</td>
       <td class="n">{asked ? format.count(e.samples) : ""}</td>
-      <td class="wide">{e.url}{q && <> <button class="link" data-testid="explore-target" onClick={() => go({ q, sel: null, chips: [], zoom: "", selected: "" }, true, "explore")}>explore</button></>}{e.error && <div class="said">{e.error}</div>}</td>
+      <td class="wide">{visible(e.url)}{q && <> <button class="link" data-testid="explore-target" onClick={() => go({ q, sel: null, chips: [], zoom: "", selected: "" }, true, "explore")}>explore</button></>}{e.error && <div class="said">{visible(e.error)}</div>}</td>
     </tr>
   );
 }

@@ -3,6 +3,7 @@
 
 import { colorModes } from "../flame/color.ts";
 import { MOST_DETAIL } from "../flame/names.ts";
+import { hasTrimmed } from "../flame/tree.ts";
 import { type Panel, groups } from "../url/state.ts";
 import type { Kept } from "../worker/rpc.ts";
 import * as format from "./format.ts";
@@ -62,7 +63,7 @@ export function Toolbar(props: { kept: Kept }) {
       <span class="search">
         <input type="search" data-testid="search" aria-label="Search functions by regular expression" placeholder={`Search${keyHint("search")}`} value={s.search} aria-invalid={searchError.value !== ""} onInput={(e) => go({ search: e.currentTarget.value }, false)} />
         <span data-testid="search-count" aria-live="polite" class={searchError.value ? "problem" : "muted"}>
-          {searchError.value || (found && s.search ? `${format.percent(found.weight, t.total[0])} in ${format.count(found.nodes)} frames` : "")}
+          {searchError.value || (found && s.search ? `${hasTrimmed(t) ? "at least " : ""}${format.percent(found.weight, t.total[0])} in ${format.count(found.nodes)} frames` : "")}
         </span>
         {found && s.search && found.nodes > 0 && (s.panel === "flame" || s.panel === "both") && (
           <span class="tabs">

@@ -2,33 +2,39 @@
 // app/values.ts - what can be done with a label's value, wherever it stands
 
 import { visible } from "../flame/names.ts";
-import { type Matcher, withMatcher, writeSelector } from "../query/selector.ts";
+import { type Matcher, parseSelector, withMatcher, writeSelector } from "../query/selector.ts";
+import { type State, fixedTimes } from "../url/state.ts";
 import { copy } from "./actions.ts";
 import type { Item } from "./popup.tsx";
-import { go, parsed, state } from "./store.ts";
+import { go, now, screen, state } from "./store.ts";
 
-function matching(name: string, op: Matcher["op"], value: string): string | null {
-  return "selector" in parsed.value ? writeSelector(withMatcher(parsed.value.selector, { name, op, value })) : null;
+/** The selector with one matcher more; null: it is none. */
+function matching(q: string, matcher: Matcher): string | null {
+  const parsed = parseSelector(q);
+  return "selector" in parsed ? writeSelector(withMatcher(parsed.selector, matcher)) : null;
+}
+
+/** Of a comparison both sides, where B has a selector of its own. */
+function narrowed(s: State, matcher: Matcher): Partial<State> | null {
+  const q = matching(s.q, matcher);
+  const b = s.b.q && screen.value === "compare" ? matching(s.b.q, matcher) : s.b.q;
+  return q === null || b === null ? null : { q, b: { ...s.b, q: b }, sel: screen.value === "compare" ? s.sel : null, zoom: "", selected: "" };
 }
 
 export function valueItems(name: string, value: string): Item[] {
   const s = state.value;
-  const only = matching(name, "=", value);
-  const rest = matching(name, "!=", value);
-  const text = visible(value) || "(empty)";
+  const only = narrowed(s, { name, op: "=", value });
+  const rest = narrowed(s, { name, op: "!=", value });
+  const text = `${visible(name)} ${visible(value) || "(empty)"}`;
   const copyIt: Item = ["Copy the value", () => void copy(value, "the value")];
   if (only === null || rest === null) return [copyIt];
-  const anew = { sel: null, zoom: "", selected: "" };
+  // Of what was selected, else of the whole range, which goes on being as relative as it is.
+  const times = s.sel && screen.value === "explore" ? fixedTimes(s, "explore", now.value) : {};
+  const { from, to } = { ...s, ...times };
   return [
-    [`Only ${name} ${text}`, () => go({ q: only, ...anew })],
-    [`All but ${name} ${text}`, () => go({ q: rest, ...anew })],
-    ["Compare it with the rest", () => go({ q: rest, b: { q: only, from: s.from, to: s.to }, ...anew }, true, "compare")],
+    [`Only ${text}`, () => go(only)],
+    [`All but ${text}`, () => go(rest)],
+    ["Compare it with the rest", () => go({ ...rest, ...times, b: { q: only.q!, from, to } }, true, "compare")],
     copyIt,
   ];
-}
-
-/** "name=value" of a frame that stands for one. */
-export function labelOf(frame: string): [string, string] {
-  const equals = frame.indexOf("=");
-  return [frame.slice(0, equals), frame.slice(equals + 1)];
 }

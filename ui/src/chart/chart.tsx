@@ -1,12 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 // chart/chart.tsx - totals over time: a line a series, a drag selects what the panels are of
 
-import { useEffect, useLayoutEffect, useRef, useState } from "preact/hooks";
+import { useEffect, useLayoutEffect, useMemo, useRef, useState } from "preact/hooks";
 import uPlot from "uplot";
-import type { Series, SeriesAnswer } from "../api/client.ts";
+import type { SeriesAnswer } from "../api/client.ts";
 import * as format from "../app/format.ts";
 import { visible } from "../flame/names.ts";
+import { writeName } from "../query/selector.ts";
 import { isDark } from "../theme/theme.ts";
+import { type Line, align, alone, linesOf, totalOf } from "./steps.ts";
 
 const MOST = 25;
 const HEIGHT = 132;
@@ -19,6 +21,7 @@ export interface ChartProps {
   selection: [number, number] | null;
   utc: boolean;
   isRate: boolean;
+  isCpu: boolean; // of time on CPUs
   marks?: { at: number; text: string }[]; // moments (ms) that have a line of their own
   height?: number;
   testid?: string;
@@ -27,38 +30,14 @@ export interface ChartProps {
   onLabels: (labels: Record<string, string>, x: number, y: number) => void; // a menu is asked for
 }
 
-export function nameOfSeries(s: Series): string {
+export function nameOfSeries(s: Pick<Line, "labels">): string {
   const entries = Object.entries(s.labels);
-  return entries.length ? entries.map(([k, v]) => `${k}=${v || "\u2013"}`).join(" ") : "all";
-}
-
-function totalOf(s: Series): number {
-  return s.value.reduce((a, b) => a + b, 0);
+  return entries.length ? entries.map(([k, v]) => `${writeName(k)}=${v || "\u2013"}`).join(" ") : "all";
 }
 
 /** The heaviest first, at most so many. */
-export function heaviest(answer: SeriesAnswer): Series[] {
-  return [...answer.series].sort((a, b) => totalOf(b) - totalOf(a)).slice(0, MOST);
-}
-
-/** Columns on one axis of time. A step without profiles is a gap, not nothing. */
-function align(series: Series[], step: number, seconds: number): uPlot.AlignedData {
-  let first = Infinity;
-  let last = -Infinity;
-  for (const s of series)
-    for (const t of s.t_ms) {
-      first = Math.min(first, t);
-      last = Math.max(last, t);
-    }
-  const axis: number[] = [];
-  for (let t = first; t <= last; t += step) axis.push(t);
-  const at = new Map(axis.map((t, i) => [t, i]));
-  const columns = series.map((s) => {
-    const column: (number | null)[] = new Array<number | null>(axis.length).fill(null);
-    s.t_ms.forEach((t, i) => (column[at.get(t) ?? 0] = s.value[i] / seconds));
-    return column;
-  });
-  return [axis.map((t) => t / 1000), ...columns] as uPlot.AlignedData;
+function heaviest(lines: Line[]): Line[] {
+  return [...lines].sort((a, b) => totalOf(b) - totalOf(a)).slice(0, MOST);
 }
 
 const FONT = "12px system-ui, sans-serif";
@@ -89,14 +68,6 @@ function drawMarks(u: uPlot, marks: { at: number }[], color: string): void {
   }
   u.ctx.stroke();
   u.ctx.restore();
-}
-
-/** What stands where the cursor is, or on average where it is nowhere. */
-function textAt(s: Series, at: number | null, answer: SeriesAnswer, isRate: boolean): string {
-  const i = at === null ? -1 : s.t_ms.indexOf(at);
-  if (at !== null && i < 0) return "\u2013";
-  const v = at === null ? totalOf(s) / Math.max(s.value.length, 1) : s.value[i];
-  return isRate ? format.rate(v, answer.step_ms / 1000, answer.unit) : format.value(v, answer.unit);
 }
 
 const ends = (m: Marked): [number, number] => [Math.round(Math.min(m.anchor, m.at)), Math.round(Math.max(m.anchor, m.at))];
@@ -137,8 +108,17 @@ export function Chart(props: ChartProps) {
   const [hidden, setHidden] = useState<ReadonlySet<string>>(new Set());
   const [cursor, setCursor] = useState<number | null>(null);
   const pressed = useRef(-1);
-  const series = heaviest(props.answer);
+  const { step_ms, lines } = useMemo(() => linesOf(props.answer), [props.answer]);
+  const series = useMemo(() => heaviest(lines), [lines]);
   const unit = props.answer.unit;
+  const divisor = props.isRate ? step_ms / 1000 : 1;
+  /** What a line has where the cursor is; where that is nowhere, on average over the range, as totals below it; a state of what came. */
+  const textOf = (s: Line): string => {
+    const i = cursor === null ? -1 : s.t_ms.indexOf(cursor);
+    if (cursor !== null && i < 0) return "\u2013";
+    if (props.isRate) return cursor === null ? format.rate(totalOf(s), (props.to - props.from) / 1000, unit, props.isCpu) : format.rate(s.value[i], divisor, unit, props.isCpu);
+    return format.value(cursor === null ? totalOf(s) / Math.max(s.value.length, 1) : s.value[i], unit);
+  };
   const height = props.height ?? HEIGHT;
 
   useLayoutEffect(() => {
@@ -148,6 +128,7 @@ export function Chart(props: ChartProps) {
     const muted = css.getPropertyValue("--muted").trim();
     const divider = css.getPropertyValue("--divider").trim();
     const axis = { stroke: muted, grid: { stroke: divider, width: 1 }, ticks: { stroke: divider, width: 1 }, font: FONT };
+    const { axis: moments, columns } = align(series, step_ms, divisor);
     const u = new uPlot(
       {
         width: Math.max(box.current!.clientWidth, 100),
@@ -156,8 +137,8 @@ export function Chart(props: ChartProps) {
         cursor: { y: false, drag: { x: true, y: false, setScale: false }, points: { size: 6 } },
         padding: [18, 32, 0, 0],
         legend: { show: false },
-        scales: { x: { time: true, range: () => [latest.current.from / 1000, latest.current.to / 1000] }, y: { range: (_u, _min, max) => [0, max > 0 ? max * 1.05 : props.isRate && unit === "nanoseconds" ? 1e9 : 1] } },
-        axes: [{ ...axis, space: 72, values: (_u, ticks, _axis, _space, step) => timeTicks(ticks, step, latest.current.utc) }, { ...axis, size: (u, texts) => sideFor(u.ctx, texts), space: 24, values: (_u, ticks) => ticks.map((v) => (props.isRate ? format.rate(v, 1, unit) : format.value(v, unit))) }],
+        scales: { x: { time: true, range: () => [latest.current.from / 1000, latest.current.to / 1000] }, y: { range: (_u, _min, max) => [0, max > 0 ? max * 1.05 : props.isRate && props.isCpu ? 1e9 : 1] } },
+        axes: [{ ...axis, space: 72, values: (_u, ticks, _axis, _space, step) => timeTicks(ticks, step, latest.current.utc) }, { ...axis, size: (u, texts) => sideFor(u.ctx, texts), space: 24, values: (_u, ticks) => ticks.map((v) => (props.isRate ? format.rate(v, 1, unit, props.isCpu) : format.value(v, unit))) }],
         series: [
           {},
           ...series.map((s, i) => ({
@@ -166,7 +147,7 @@ export function Chart(props: ChartProps) {
             width: 1.5,
             fill: series.length === 1 ? `${strokes[0]}33` : undefined,
             spanGaps: false,
-            points: { show: s.t_ms.length < 3 },
+            points: { show: false, filter: () => alone(columns[i]) },
           })),
         ],
         hooks: {
@@ -184,7 +165,7 @@ export function Chart(props: ChartProps) {
           ],
         },
       },
-      align(series, props.answer.step_ms, props.isRate ? props.answer.step_ms / 1000 : 1),
+      [moments, ...columns] as uPlot.AlignedData,
       box.current!,
     );
     plot.current = u;
@@ -231,7 +212,7 @@ export function Chart(props: ChartProps) {
   const onClick = (e: MouseEvent) => {
     const isDrag = Math.abs(e.clientX - pressed.current) > 2;
     if (isDrag || cursor === null || !(e.target as HTMLElement).closest(".u-over")) return;
-    const range: [number, number] = [cursor, cursor + props.answer.step_ms];
+    const range: [number, number] = [cursor, cursor + step_ms];
     if (e.altKey) props.onCompare(range);
     else props.onSelect(range);
   };
@@ -251,27 +232,27 @@ export function Chart(props: ChartProps) {
       {cursor !== null && (
         <p class="readout" data-testid={`${props.testid ?? "metrics"}-cursor`} aria-hidden="true">
           {format.time(cursor, props.utc)}
-          {series.length === 1 && <> · <b>{textAt(series[0], cursor, props.answer, props.isRate)}</b></>}
+          {series.length === 1 && <> · <b>{textOf(series[0])}</b></>}
         </p>
       )}
       <p class="unseen" role="status" data-testid="marked">{marked && ends(marked).map((t) => format.time(t, props.utc)).join(" to ")}</p>
-      <SeriesLegend series={series} hidden={hidden} all={props.answer.series.length + (props.answer.series_left_out ?? 0)} textOf={(s) => textAt(s, cursor, props.answer, props.isRate)} onToggle={toggle} onSolo={solo} onLabels={props.onLabels} />
+      <SeriesLegend series={series} hidden={hidden} all={props.answer.series.length + (props.answer.series_left_out ?? 0)} textOf={textOf} onToggle={toggle} onSolo={solo} onLabels={props.onLabels} />
     </div>
   );
 }
 
 interface LegendProps {
-  series: Series[];
+  series: Line[];
   hidden: ReadonlySet<string>;
   all: number;
-  textOf: (s: Series) => string;
+  textOf: (s: Line) => string;
   onToggle: (name: string) => void;
   onSolo: (name: string) => void;
   onLabels: ChartProps["onLabels"];
 }
 
 type LegendOrder = "weight" | "name" | "last";
-const legendOrders: Record<LegendOrder, [text: string, before: (a: Series, b: Series) => number]> = {
+const legendOrders: Record<LegendOrder, [text: string, before: (a: Line, b: Line) => number]> = {
   weight: ["by weight", () => 0], // as they come
   name: ["by name", (a, b) => nameOfSeries(a).localeCompare(nameOfSeries(b), undefined, { numeric: true })],
   last: ["by the last value", (a, b) => (b.value.at(-1) ?? 0) - (a.value.at(-1) ?? 0)],

@@ -5,7 +5,7 @@
 // parents, grouped by function. It is made level by level, down to what has room on a screen: the whole inverted tree of a
 // million nodes would have ten times as many.
 
-import { type Functions, type Meta, type Tree, diffWidths, place } from "./tree.ts";
+import { type Functions, type Meta, type Tree, diffWidths, hasTrimmed, place, weightsOf } from "./tree.ts";
 
 /** Nodes lighter than this share of the whole are not made; what they weigh is trimmed of their parent. */
 const MIN_SHARE = 1 / 8192;
@@ -119,8 +119,15 @@ const down: Step = (t, of, pool) => {
   }
 };
 
-function weightOf(d: Draft): number {
-  return Math.max(Math.abs(d.sumA), Math.abs(d.sumB));
+/** By new node: what is not in its children, on both sides. */
+class Lost {
+  readonly a = new Map<number, number>();
+  readonly b = new Map<number, number>();
+
+  add(node: number, a: number, b: number): void {
+    if (a) this.a.set(node, (this.a.get(node) ?? 0) + a);
+    if (b) this.b.set(node, (this.b.get(node) ?? 0) + b);
+  }
 }
 
 interface Result {
@@ -130,7 +137,7 @@ interface Result {
 }
 
 /** Drafts in preorder become columns. What their parents have and they do not is self, or trimmed. */
-function finish(drafts: Draft[], lost: Map<number, number>, from: Result): Tree {
+function finish(drafts: Draft[], lost: Lost, from: Result): Tree {
   const n = drafts.length;
   const func = new Int32Array(n);
   const depth = new Uint16Array(n);
@@ -157,43 +164,62 @@ function finish(drafts: Draft[], lost: Map<number, number>, from: Result): Tree 
     selfB[p] -= totalB[i];
     if (end[p] === 0) end[p] = end[i];
   }
-  for (const [node, weight] of lost) self[node] -= weight;
+  for (const [node, weight] of lost.a) self[node] -= weight;
+  for (const [node, weight] of lost.b) selfB[node] -= weight;
   const width = from.factor ? diffWidths(parent, total, totalB, from.factor) : total;
-  const tree = { n, maxDepth, func, depth, parent, end, self, total, width, x: place(n, parent, width), trimmed: lost };
+  const tree = { n, maxDepth, func, depth, parent, end, self, total, width, x: place(n, parent, width), trimmed: lost.a };
   const rest = { functions: from.functions, meta: from.meta };
-  return from.factor ? { ...tree, ...rest, b: { self: selfB, total: totalB, trimmed: new Map(), factor: from.factor } } : { ...tree, ...rest };
+  return from.factor ? { ...tree, ...rest, b: { self: selfB, total: totalB, trimmed: lost.b, factor: from.factor } } : { ...tree, ...rest };
+}
+
+/** What was trimmed below old nodes: whose frames it is of nobody knows, so it is trimmed of the new one too. */
+function addTrimmed(t: Tree, lost: Lost, node: number, old: Iterable<number>): void {
+  for (const i of old) lost.add(node, t.trimmed.get(i) ?? 0, t.b?.trimmed.get(i) ?? 0);
+}
+
+interface Plan {
+  root: Draft;
+  first: Draft[]; // below it
+  step: Step;
+  pool: Pool;
+  lost: Lost; // of the root, so far
 }
 
 /** In preorder, siblings heaviest first; a stack of our own, since there may be thousands of levels. */
-function expand(t: Tree, root: Draft, first: Draft[], step: Step, pool: Pool): Tree {
+function expand(t: Tree, plan: Plan): Tree {
+  const { root, step, pool, lost } = plan;
+  const factor = t.b?.factor ?? 1;
+  const isTrimmed = step === down && hasTrimmed(t);
+  const weightOf = (d: Draft) => Math.max(Math.abs(d.sumA), Math.abs(d.sumB * factor));
   const least = weightOf(root) * MIN_SHARE;
   const drafts: Draft[] = [root];
-  const lost = new Map<number, number>();
   const todo: Draft[] = [];
   const push = (children: Draft[], index: number) => {
     const heavy = children.filter((d) => weightOf(d) >= least);
-    for (const d of children)
-      if (weightOf(d) < least) lost.set(index, (lost.get(index) ?? 0) + d.sumA);
+    for (const d of children) if (weightOf(d) < least) lost.add(index, d.sumA, d.sumB);
     heavy.sort((p, q) => weightOf(q) - weightOf(p) || p.func - q.func);
     for (let i = heavy.length - 1; i >= 0; i--) todo.push(heavy[i]);
   };
-  push(first, 0);
+  push(plan.first, 0);
   for (let d = todo.pop(); d && drafts.length < MAX_NODES; d = todo.pop()) {
     const index = drafts.length;
     drafts.push(d);
+    if (isTrimmed) addTrimmed(t, lost, index, pool.nodes.subarray(d.from, d.to));
     step(t, d, pool);
     push(pool.take(d.familyEnd, index, d.depth + 1), index);
   }
-  for (const d of todo) lost.set(d.parent, (lost.get(d.parent) ?? 0) + d.sumA);
+  for (const d of todo) lost.add(d.parent, d.sumA, d.sumB);
   return finish(drafts, lost, { functions: t.functions, meta: t.meta, factor: t.b?.factor ?? 0 });
 }
 
-/** Leaves first: a child of the root for each function with self, its callers below it. */
+/** Leaves first: a child of the root for each function with self, its callers below it. Functions weigh what they did before. */
 export function invert(t: Tree): Tree {
   const pool = new Pool(t, t.self, t.b?.self ?? null);
   for (let i = 1; i < t.n; i++) if (t.self[i] !== 0 || (t.b && t.b.self[i] !== 0)) pool.add(i, i);
   const root = { func: -1, parent: -1, depth: 0, from: 0, to: 0, familyEnd: 0, sumA: t.total[0], sumB: t.b ? t.b.total[0] : 0 };
-  return expand(t, root, pool.take(0, 0, 1), up, pool);
+  const lost = new Lost();
+  if (hasTrimmed(t)) addTrimmed(t, lost, 0, new Set([...t.trimmed.keys(), ...(t.b?.trimmed.keys() ?? [])]));
+  return { ...expand(t, { root, first: pool.take(0, 0, 1), step: up, pool, lost }), leavesFirst: true, weights: t.weights ?? weightsOf(t) };
 }
 
 /** A function's outermost calls, and from them on. */
@@ -205,12 +231,14 @@ function from(t: Tree, func: number, step: Step): Tree {
     free = t.end[i];
   }
   const root = pool.take(0, -1, 0)[0] ?? { func, parent: -1, depth: 0, from: 0, to: 0, familyEnd: 0, sumA: 0, sumB: 0 };
+  const lost = new Lost();
+  if (step === down) addTrimmed(t, lost, 0, pool.nodes.subarray(root.from, root.to));
   step(t, root, pool);
-  return expand(t, root, pool.take(root.familyEnd, 0, 1), step, pool);
+  return expand(t, { root, first: pool.take(root.familyEnd, 0, 1), step, pool, lost });
 }
 
 export function callers(t: Tree, func: number): Tree {
-  return from(t, func, up);
+  return { ...from(t, func, up), leavesFirst: true };
 }
 
 export function callees(t: Tree, func: number): Tree {

@@ -31,9 +31,9 @@ export function heaviest(t: Tree, most: number): Heavy[] {
   return out;
 }
 
-/** The widest frame of a function; 0: it has none. */
+/** The widest frame of a function, leaves first of those that have something themselves; 0: it has none. */
 export function widestOf(t: Tree, func: number): number {
   let widest = 0;
-  for (let i = 1; i < t.n; i++) if (t.func[i] === func && (widest === 0 || t.width[i] > t.width[widest])) widest = i;
+  for (let i = 1; i < t.n; i = t.leavesFirst ? t.end[i] : i + 1) if (t.func[i] === func && (widest === 0 || t.width[i] > t.width[widest])) widest = i;
   return widest;
 }

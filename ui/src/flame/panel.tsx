@@ -3,7 +3,7 @@
 //
 // Keeps the view (what is zoomed to, how far down) and what the mouse is over. Everything else is its owner's.
 
-import { useEffect, useLayoutEffect, useMemo, useRef, useState } from "preact/hooks";
+import { useEffect, useId, useLayoutEffect, useMemo, useRef, useState } from "preact/hooks";
 import { isStill, rowHeight, valueOf } from "../settings/kept.ts";
 import { theme } from "../theme/theme.ts";
 import type { Coloring } from "./color.ts";
@@ -13,17 +13,20 @@ import { type Look, fillOf } from "./look.ts";
 import { paint, paintOverlay } from "./paint.ts";
 import { USUAL_DETAIL } from "./names.ts";
 import { type Tree } from "./tree.ts";
-import { type Panel, Rects, type View, layout, nodeAt } from "./view.ts";
+import { type Panel, Rects, type View, layout, nodeAt, sameView, viewOf } from "./view.ts";
 
 export interface PanelProps {
   tree: Tree;
+  of: string; // what it is a tree of: as long as that is the same, another tree is looked at where the one before was
   coloring: Coloring;
   marked: Uint8Array | null;
   alone?: number; // of the legend
   func?: number; // whose frames are pointed out
   significant: Uint8Array | null;
   zoom: number;
+  recenters?: boolean; // onZoom() makes another tree: what is too narrow is looked at closer without it
   selected: number;
+  chosen: string; // the selection as somebody made it, in whichever tree: another one is brought into sight
   flip: boolean;
   rows?: Rows; // none: each node stands at its depth
   detail?: number; // of names
@@ -31,7 +34,7 @@ export interface PanelProps {
   label: string;
   describe: (node: number) => string; // for the tree that screen readers see
   tooltip: (node: number) => preact.ComponentChildren;
-  onZoom: (node: number) => void;
+  onZoom: (node: number, push?: boolean) => void; // false: no step of its own that Back undoes
   onSelect: (node: number) => void;
   onMenu: (node: number, x: number, y: number) => void;
 }
@@ -40,12 +43,6 @@ const EASE_MS = 150;
 /** What names may take of a frame of the screen, with as much again for the browser to draw them: less while all else is drawn, too. */
 const NAMES_MS = 4;
 const MOVING_NAMES_MS = 2;
-
-function viewOf(t: Tree, node: number): { x0: number; x1: number } {
-  const x0 = t.x[node];
-  const x1 = x0 + t.width[node];
-  return x1 > x0 ? { x0, x1 } : { x0: 0, x1: Math.max(t.width[0], 1) };
-}
 
 /** For tests, when the address asks for it. */
 const inspected = new URLSearchParams(location.search).has("e2e");
@@ -87,7 +84,9 @@ export function FlamePanel(props: PanelProps) {
   const namesFrame = useRef(0);
   const overlayFrame = useRef(0);
   const [size, setSize] = useState({ width: 0, height: 0 });
-  const [hovered, setHovered] = useState({ node: -1, x: 0, y: 0 });
+  const [over, setHovered] = useState({ tree, node: -1, x: 0, y: 0 });
+  // A number means another frame in another tree.
+  const hovered = over.tree === tree ? over : { ...over, node: -1 };
   const [ratio, setRatio] = useState(devicePixelRatio);
   const [isBlocked, setBlocked] = useState(false);
   const [frozen, setFrozen] = useState(false);
@@ -107,6 +106,8 @@ export function FlamePanel(props: PanelProps) {
     detail: props.detail ?? USUAL_DETAIL,
   };
 
+  // There may be two graphs in the page.
+  const id = useId();
   const current = useRef({ tree, panel, look, hovered: -1 });
   current.current = { tree, panel, look, hovered: hovered.node };
 
@@ -141,22 +142,27 @@ export function FlamePanel(props: PanelProps) {
     if (!frame.current && !overlayFrame.current) overlayFrame.current = requestAnimationFrame(drawOverlay);
   };
 
+  /** Where it is on its way to. */
+  const goal = useRef<View | null>(null);
   const moveTo = (to: View, ease: boolean) => {
     const from = { ...view.current };
     cancelAnimationFrame(frame.current);
     frame.current = 0;
+    goal.current = null;
     if (!ease || isStill()) {
       view.current = to;
       redraw();
       return;
     }
+    goal.current = to;
     const began = performance.now();
     const step = () => {
       const k = Math.min((performance.now() - began) / EASE_MS, 1);
       const e = 1 - (1 - k) ** 3;
-      view.current = { x0: from.x0 + (to.x0 - from.x0) * e, x1: from.x1 + (to.x1 - from.x1) * e, top: from.top + (to.top - from.top) * e };
+      view.current = k < 1 ? { x0: from.x0 + (to.x0 - from.x0) * e, x1: from.x1 + (to.x1 - from.x1) * e, top: from.top + (to.top - from.top) * e } : to;
       draw(k < 1);
       if (k < 1) frame.current = requestAnimationFrame(step);
+      else goal.current = null;
     };
     frame.current = requestAnimationFrame(step);
   };
@@ -170,17 +176,23 @@ export function FlamePanel(props: PanelProps) {
     return () => observer.disconnect();
   }, []);
 
-  // A new tree, or another place in it: the root of the view moves, what is above it stays in sight.
-  const lastTree = useRef(tree);
+  // Another place: the root of the view moves, what is above it stays in sight. Another tree of the same, as of a refresh: what was in
+  // sight stays there.
+  const hasSize = size.width > 0 && size.height > 0;
+  const before = useRef<{ tree: Tree; zoom: number; of: string; flip: boolean } | null>(null);
   useLayoutEffect(() => {
-    const sameTree = lastTree.current === tree;
-    lastTree.current = tree;
-    const wanted = viewOf(tree, zoom);
+    if (!hasSize) return;
+    const was = before.current;
+    before.current = { tree, zoom, of: props.of, flip };
+    const isSame = was && was.tree !== tree && was.of === props.of && was.flip === flip;
+    const seen = goal.current ?? view.current;
+    const moved = isSame ? sameView(was.tree, was.zoom, seen, tree, zoom) : null;
+    if (moved) return moveTo({ ...moved, top: Math.min(maxTop(), seen.top) }, false);
     const room = Math.max(1, Math.floor(size.height / row));
     const level = rows.row[zoom];
-    const top = Math.min(maxTop(), level > room / 2 ? level - 3 : 0);
-    moveTo({ ...wanted, top }, sameTree && size.width > 0);
-  }, [tree, zoom, flip, rows]);
+    const top = Math.min(maxTop(), level > room / 2 ? Math.max(level - 3, 0) : 0);
+    moveTo({ ...viewOf(tree, zoom), top }, was?.tree === tree);
+  }, [tree, zoom, flip, rows, hasSize]);
 
   // The same size in other pixels: another zoom of the browser, another screen.
   useEffect(() => {
@@ -205,7 +217,7 @@ export function FlamePanel(props: PanelProps) {
       if (e.key !== "Shift" || e.repeat) return;
       const freezes = e.type === "keydown" && current.current.hovered >= 0 && !drag.current;
       setFrozen(freezes);
-      if (!freezes) setHovered({ node: -1, x: 0, y: 0 });
+      if (!freezes) setHovered({ tree: current.current.tree, node: -1, x: 0, y: 0 });
     };
     addEventListener("keydown", on);
     addEventListener("keyup", on);
@@ -245,7 +257,7 @@ export function FlamePanel(props: PanelProps) {
     if (frozen) return;
     const node = at(e);
     const r = box.current!.getBoundingClientRect();
-    setHovered({ node, x: e.clientX - r.left, y: e.clientY - r.top });
+    setHovered({ tree, node, x: e.clientX - r.left, y: e.clientY - r.top });
   };
 
   const onWheel = (e: WheelEvent) => {
@@ -265,7 +277,7 @@ export function FlamePanel(props: PanelProps) {
     if (top === view.current.top) return;
     e.preventDefault();
     view.current = { ...view.current, top };
-    setHovered({ node: -1, x: 0, y: 0 });
+    setHovered({ tree, node: -1, x: 0, y: 0 });
     redraw();
   };
   useEffect(() => {
@@ -274,21 +286,25 @@ export function FlamePanel(props: PanelProps) {
     return () => element.removeEventListener("wheel", onWheel);
   });
 
+  const zoomTo = (node: number, push = true) => (props.recenters ? moveTo({ ...viewOf(tree, node), top: view.current.top }, true) : props.onZoom(node, push));
   /** A frame that is not in sight, or too narrow to be seen, comes there. */
-  const bringIntoSight = (node: number) => {
+  const bringIntoSight = (node: number, push: boolean) => {
     const room = size.height / row;
     const level = rows.row[node];
     const v = view.current;
     const wanted = viewOf(tree, node);
     const parent = Math.max(tree.parent[node], 0);
     const pixels = (whole: number) => ((wanted.x1 - wanted.x0) / whole) * size.width;
-    if (wanted.x1 <= v.x0 || wanted.x0 >= v.x1 || pixels(v.x1 - v.x0) < 1) props.onZoom(pixels(tree.width[parent]) < 1 ? node : parent);
+    if (wanted.x1 <= v.x0 || wanted.x0 >= v.x1 || pixels(v.x1 - v.x0) < 1) zoomTo(pixels(tree.width[parent]) < 1 ? node : parent, push);
     else if (level < v.top || level > v.top + room - 2) moveTo({ ...v, top: Math.min(maxTop(), Math.max(0, level - room / 2)) }, true);
   };
-  const chosen = props.selected;
+  const isShown = useRef(false);
   useLayoutEffect(() => {
-    if (chosen > 0 && size.width > 0) bringIntoSight(chosen);
-  }, [chosen]);
+    if (!hasSize) return;
+    // What the address selects is no step of anybody's.
+    if (props.selected > 0) bringIntoSight(props.selected, isShown.current);
+    isShown.current = true;
+  }, [props.chosen, hasSize]);
   const show = props.onSelect;
 
   /** The view by shares of itself, and `by` as wide. */
@@ -302,7 +318,7 @@ export function FlamePanel(props: PanelProps) {
   const onKey = (e: KeyboardEvent) => {
     if (e.key === "Escape" && hovered.node >= 0) {
       e.preventDefault();
-      return setHovered({ node: -1, x: 0, y: 0 });
+      return setHovered({ tree, node: -1, x: 0, y: 0 });
     }
     if (e.ctrlKey || e.metaKey || e.altKey) return;
     const selected = props.selected >= 0 ? props.selected : zoom;
@@ -321,9 +337,9 @@ export function FlamePanel(props: PanelProps) {
       ArrowLeft: () => show(sibling(tree, selected, -1)),
       ArrowRight: () => show(sibling(tree, selected, 1)),
       Enter: () => props.onZoom(selected),
-      Backspace: () => props.onZoom(Math.max(tree.parent[zoom], 0)),
-      Home: () => props.onZoom(0),
-      "0": () => props.onZoom(0),
+      Backspace: () => zoomTo(Math.max(tree.parent[zoom], 0)),
+      Home: () => zoomTo(0),
+      "0": () => zoomTo(0),
       PageDown: () => moveTo({ ...view.current, top: Math.min(maxTop(), view.current.top + size.height / row - 2) }, true),
       PageUp: () => moveTo({ ...view.current, top: Math.max(0, view.current.top - size.height / row + 2) }, true),
       ContextMenu: () => props.onMenu(selected, 40, 40),
@@ -345,10 +361,10 @@ export function FlamePanel(props: PanelProps) {
       tabIndex={0}
       role="tree"
       aria-label={props.label}
-      aria-activedescendant={`node-${mirrored}`}
+      aria-activedescendant={`${id}-${mirrored}`}
       onKeyDown={onKey}
       onMouseMove={onMove}
-      onMouseLeave={() => !frozen && setHovered({ node: -1, x: 0, y: 0 })}
+      onMouseLeave={() => !frozen && setHovered({ tree, node: -1, x: 0, y: 0 })}
       onMouseDown={(e) => {
         if (e.button === 0) drag.current = { x: e.clientX, y: e.clientY, view: { ...view.current }, moved: false, range: e.shiftKey };
       }}
@@ -382,7 +398,7 @@ export function FlamePanel(props: PanelProps) {
       <canvas ref={overlay} class="layer" aria-hidden="true" data-testid="flame-overlay" />
       <div class="unseen" data-testid="flame-tree">
         {mirror(tree, mirrored).map((n) => (
-          <div id={`node-${n}`} key={n} role="treeitem" aria-level={tree.depth[n] + 1} aria-selected={n === mirrored} aria-expanded={tree.end[n] > n + 1}>
+          <div id={`${id}-${n}`} key={n} role="treeitem" aria-level={tree.depth[n] + 1} aria-selected={n === mirrored} aria-expanded={tree.end[n] > n + 1}>
             {props.describe(n)}
           </div>
         ))}

@@ -1,6 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 // flame/samples.ts - of how many samples an answer is, and how often one was taken
 
+/** Of a type: whether its values are time on CPUs, of which a second each second is a core. */
+export function isCpuTime(type: string): boolean {
+  const [, sample, unit] = type.split(":");
+  return sample === "cpu" && unit === "nanoseconds";
+}
+
 export interface Samples {
   n: number;
   hz: number; // of each busy CPU; 0: they are no samples of time

@@ -87,16 +87,15 @@ export function splice(t: Tree, node: number, part: Tree): Tree | null {
   const self = each(new Float64Array(n), t.self, part.self);
   const trimmed = moved(t.trimmed, part.trimmed);
   const { total, end } = settle(n, parent, self, trimmed);
-  const left = Math.max((t.meta.trimmed_nodes ?? 0) - (size - gone), trimmed.size);
   const common = {
     n, maxDepth: depth.reduce((a, b) => Math.max(a, b), 0), depth, parent, end, self, total, trimmed, functions,
     func: each(new Int32Array(n), t.func, part.func, (f) => f, (f) => ids[f]),
-    meta: { ...t.meta, trimmed_nodes: left },
   };
-  if (!t.b || !part.b) return { ...common, width: total, x: place(n, parent, total) };
+  const meta = (places: number) => ({ ...t.meta, trimmed_nodes: Math.max((t.meta.trimmed_nodes ?? 0) - (size - gone), places) });
+  if (!t.b || !part.b) return { ...common, meta: meta(trimmed.size), width: total, x: place(n, parent, total) };
   const b = sideB(t.b, part.b, { n, parent, each, moved });
   const width = diffWidths(parent, total, b.total, b.factor);
-  return { ...common, b, width, x: place(n, parent, width) };
+  return { ...common, meta: meta(Math.max(trimmed.size, b.trimmed.size)), b, width, x: place(n, parent, width) };
 }
 
 interface Seam {
@@ -112,9 +111,15 @@ function sideB(t: SideB, part: SideB, seam: Seam): SideB {
   return { self, trimmed, total: settle(seam.n, seam.parent, self, trimmed).total, factor: t.factor };
 }
 
-/** How much of what a node weighs is in frames that are not there. */
-export function trimmedBelow(t: Tree, node: number): number {
+function below(t: Tree, node: number, trimmed: Map<number, number>): number {
   let sum = 0;
-  for (const [i, w] of t.trimmed) if (i >= node && i < t.end[node]) sum += w;
+  for (const [i, w] of trimmed) if (i >= node && i < t.end[node]) sum += Math.abs(w);
   return sum;
+}
+
+/** What share of what a node weighs is in frames that are not there: of a diff that of the side that lacks more. */
+export function shareTrimmed(t: Tree, node: number): number {
+  const share = (part: number, whole: number) => (whole ? part / Math.abs(whole) : 0);
+  const a = share(below(t, node, t.trimmed), t.total[node]);
+  return t.b ? Math.max(a, share(below(t, node, t.b.trimmed), t.b.total[node])) : a;
 }

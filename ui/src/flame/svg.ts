@@ -7,8 +7,8 @@
 import { fit } from "./names.ts";
 import { nameFor } from "./label.ts";
 import { type Look, fillOf, inkFor, slotOf } from "./look.ts";
-import type { Tree } from "./tree.ts";
-import { Rects, layout } from "./view.ts";
+import { type Tree, hasTrimmed } from "./tree.ts";
+import { Rects, TRIMMED, layout } from "./view.ts";
 
 const WIDTH = 1600;
 const ROW = 18;
@@ -40,12 +40,13 @@ export function svgOf(t: Tree, zoom: number, look: Look, flip: boolean, describe
     `<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 ${WIDTH} ${height}" width="${WIDTH}" height="${height}" font-family="ui-monospace, Menlo, Consolas, 'DejaVu Sans Mono', monospace" font-size="11">`,
     `<rect width="100%" height="100%" fill="${look.theme.panel}"/>`,
   ];
+  if (hasTrimmed(t)) out.push(`<defs><pattern id="trimmed" width="6" height="6" patternUnits="userSpaceOnUse" patternTransform="rotate(45)"><rect width="2" height="6" fill="${look.theme.muted}"/></pattern></defs>`);
   for (let i = 0; i < rects.n; i++) {
     const node = rects.node[i];
     const x = Math.max(rects.x[i], 0);
     const width = Math.min(rects.x[i] + rects.w[i], WIDTH) - x;
     if (width <= 0) continue;
-    const fill = fillOf(slotOf(t, node, look), look);
+    const fill = node === TRIMMED ? "url(#trimmed)" : fillOf(slotOf(t, node, look), look);
     const box = `<rect x="${round(x)}" y="${round(rects.y[i])}" width="${round(Math.max(width - (width > 3 ? 1 : 0), 0.5))}" height="${ROW - 1}" fill="${fill}"/>`;
     if (node < 0) {
       out.push(box);

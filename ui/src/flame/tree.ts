@@ -44,6 +44,7 @@ export interface Comparison {
 
 /** What the server says of the whole, in its own words. */
 export interface Meta {
+  type?: string; // the profile type, which whoever asked knows; of a file without a name and a period: ":cpu:nanoseconds"
   unit?: string;
   total?: number[];
   filtered?: number[];
@@ -82,6 +83,7 @@ export interface Tree {
   readonly functions: Functions;
   readonly meta: Meta;
   readonly byName?: boolean; // siblings are; else the heaviest comes first
+  readonly leavesFirst?: boolean; // callers stand below what they call: `self` is of the stacks that begin at a frame
   // What passes over all nodes, and was worked out by whoever made the tree, so that the page need not:
   readonly weights?: Float64Array; // of functions: what their nodes have themselves, without signs
   readonly lacks?: Lacks;
@@ -390,8 +392,9 @@ function readShape(r: Reader, n: number, n_functions: number) {
   for (let i = 1; i < n; i++) {
     const level = path.length - ups.next();
     const f = functions.next();
-    if (!(level >= 1) || level > MAX_DEPTH) fail("a node has no parent");
-    if (!(f < n_functions)) fail("a node has no function");
+    // The next level below is the deepest that there is; numbers may come with a sign.
+    if (!(level >= 1 && level <= path.length) || level > MAX_DEPTH) fail("a node has no parent");
+    if (!(f >= 0 && f < n_functions)) fail("a node has no function");
     path.length = level;
     parent[i] = path[level - 1];
     depth[i] = level;
@@ -505,6 +508,29 @@ export function functionNamed(f: Functions, name: string): number {
   // What was no UTF-8 is read otherwise than it is written.
   if (name.includes("\ufffd")) for (let i = 0; i < f.n; i++) if (nameOf(f, i) === name) return i;
   return -1;
+}
+
+/** Whether weight is in frames that are not there. */
+export function hasTrimmed(t: Tree): boolean {
+  return t.trimmed.size > 0 || (t.b !== undefined && t.b.trimmed.size > 0);
+}
+
+/** The function of another answer that is this one by name, file, binary and line; -1: it has none. */
+export function sameFunction(from: Functions, i: number, to: Functions): number {
+  const rest = (f: Functions, k: number) => [textAt(f.files, f.file[k]), textAt(f.binaries, f.binary[k]), f.line[k]].join("\n");
+  const name = from.names.bytes.subarray(from.names.offsets[i], from.names.offsets[i + 1]);
+  const wanted = rest(from, i);
+  for (let k = 0; k < to.n; k++) {
+    const at = to.names.offsets[k];
+    if (to.names.offsets[k + 1] - at === name.length && name.every((b, j) => to.names.bytes[at + j] === b) && rest(to, k) === wanted) return k;
+  }
+  return -1;
+}
+
+/** What a node has itself; null: leaves first, where only what has it stands right below the root. */
+export function ownOf(t: Tree, node: number): number | null {
+  if (!t.leavesFirst) return t.self[node];
+  return t.func[0] < 0 && t.depth[node] === 1 ? t.total[node] : null;
 }
 
 /** What the nodes of each function have themselves, without signs. */

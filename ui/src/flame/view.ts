@@ -6,13 +6,43 @@
 // nodes costs the few thousand that have room. No recursion: stacks may be thousands of frames deep.
 
 import type { Rows } from "./fold.ts";
-import type { Tree } from "./tree.ts";
+import { follow, pathOf } from "./path.ts";
+import { type Tree, hasTrimmed } from "./tree.ts";
 
 /** What is seen: weights [x0, x1) of the tree across `width` pixels, levels from `top` on. */
 export interface View {
   x0: number;
   x1: number;
   top: number; // level at the panel's edge, a fraction while it moves
+}
+
+/** A node from its left edge to its right one; of one without weight, all. */
+export function viewOf(t: Tree, node: number): { x0: number; x1: number } {
+  const x0 = t.x[node];
+  const x1 = x0 + t.width[node];
+  return x1 > x0 ? { x0, x1 } : { x0: 0, x1: Math.max(t.width[0], 1) };
+}
+
+/** The deepest node that is in sight from the left to the right. */
+function around(t: Tree, v: { x0: number; x1: number }): number {
+  let node = 0;
+  for (let c = 1; c < t.end[node]; )
+    if (t.x[c] <= v.x0 && v.x1 <= t.x[c] + t.width[c]) node = c++;
+    else c = t.end[c];
+  return node;
+}
+
+/** What is seen of one tree, in another one that has other weights: by the way to what is there; null: that is not in it, or another zoom is asked for. */
+export function sameView(from: Tree, zoom: number, v: View, to: Tree, zoomed: number): { x0: number; x1: number } | null {
+  if (follow(to, pathOf(from, zoom)).node !== zoomed) return null;
+  const own = viewOf(from, zoom);
+  if (v.x0 === own.x0 && v.x1 === own.x1) return viewOf(to, zoomed);
+  const node = around(from, v);
+  const there = follow(to, pathOf(from, node));
+  if (!there.whole) return null;
+  const [a, b] = [viewOf(from, node), viewOf(to, there.node)];
+  const scale = (b.x1 - b.x0) / (a.x1 - a.x0);
+  return { x0: b.x0 + (v.x0 - a.x0) * scale, x1: b.x0 + (v.x1 - a.x0) * scale };
 }
 
 export interface Panel {
@@ -70,6 +100,7 @@ export function layout(t: Tree, v: View, p: Panel, out: Rects, rows: Rows, least
   out.n = 0;
   const scale = p.width / (v.x1 - v.x0);
   const levels = Math.ceil(p.height / p.row) + 1;
+  const isTrimmed = hasTrimmed(t);
   for (let i = 0; i < t.n; ) {
     const left = (t.x[i] - v.x0) * scale;
     const w = width[i] * scale;
@@ -96,7 +127,7 @@ export function layout(t: Tree, v: View, p: Panel, out: Rects, rows: Rows, least
       continue;
     }
     if (visible && rows.frames?.[i] !== 0) out.add(i, left, yOf(p, v, level), w);
-    const lost = t.trimmed.size ? (t.trimmed.get(i) ?? 0) * scale : 0;
+    const lost = isTrimmed ? lostOf(t, i) * scale : 0;
     if (lost >= least) out.add(TRIMMED, (childrenEnd(t, i) - v.x0) * scale, yOf(p, v, level + 1), lost);
     i++;
   }
@@ -108,6 +139,14 @@ function childrenEnd(t: Tree, node: number): number {
   let end = t.x[node];
   for (let c = node + 1; c < t.end[node]; c = t.end[c]) end = t.x[c] + t.width[c];
   return end;
+}
+
+/** The width of what was trimmed right below a node: of a diff the larger side, as far as there is room behind the children. */
+function lostOf(t: Tree, node: number): number {
+  const a = t.trimmed.get(node) ?? 0;
+  if (!t.b) return a;
+  const lost = Math.max(Math.abs(a), Math.abs((t.b.trimmed.get(node) ?? 0) * t.b.factor));
+  return lost && Math.min(lost, t.x[node] + t.width[node] - childrenEnd(t, node));
 }
 
 /** One block for neighbours. */

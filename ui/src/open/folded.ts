@@ -23,5 +23,5 @@ export function readFolded(text: string): Profile {
     });
     stacks.push({ frames: stack, values: [value] });
   });
-  return { types: [{ type: "samples", unit: "count" }], frames, stacks };
+  return { types: [{ type: "samples", unit: "count" }], usual: 0, frames, stacks };
 }

@@ -115,6 +115,7 @@ export function readPprof(bytes: Uint8Array): Profile {
   const locations = new Map<number, Location>();
   const functions = new Map<number, number[]>();
   const decoder = new TextDecoder();
+  let usual = 0;
   for (const m = new Message(bytes); m.next(); ) {
     if (m.field === 1) types.push(flat(m.data));
     else if (m.field === 2) {
@@ -132,14 +133,16 @@ export function readPprof(bytes: Uint8Array): Profile {
       const f = flat(m.data);
       functions.set(f[1], f);
     } else if (m.field === 6) texts.push(decoder.decode(m.data));
+    else if (m.field === 14) usual = m.number;
   }
   if (!types.length || !texts.length) wrong("it has no sample type");
-  return assemble({ texts, types, samples, mappings, locations, functions });
+  return assemble({ texts, types, usual, samples, mappings, locations, functions });
 }
 
 interface Tables {
   texts: string[];
   types: number[][];
+  usual: number; // of the texts: the name of the type that is shown unasked; 0: none is named, and it is the last
   samples: { locations: number[]; values: number[] }[];
   mappings: Map<number, number[]>;
   locations: Map<number, Location>;
@@ -175,5 +178,6 @@ function assemble(t: Tables): Profile {
     const way = [...s.locations].reverse().flatMap((id) => framesOf.get(id) ?? wrong("a sample names a location that is not there"));
     return { frames: way, values: s.values };
   });
-  return { types: t.types.map((v) => ({ type: text(v[1]), unit: text(v[2]) })), frames, stacks };
+  const named = t.usual ? t.types.findIndex((v) => text(v[1]) === text(t.usual)) : -1;
+  return { types: t.types.map((v) => ({ type: text(v[1]), unit: text(v[2]) })), usual: named < 0 ? t.types.length - 1 : named, frames, stacks };
 }

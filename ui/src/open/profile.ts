@@ -25,6 +25,7 @@ export interface Frame {
 /** Stacks are ids of frames from the root on, and a value for each of the types. */
 export interface Profile {
   types: SampleType[];
+  usual: number; // which of them is shown unasked
   frames: Frame[];
   stacks: { frames: number[]; values: number[] }[];
 }

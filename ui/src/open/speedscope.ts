@@ -44,5 +44,5 @@ export function readSpeedscope(document: unknown): Profile {
   );
   if (stacks.some((s) => s.frames.some((f) => !(f >= 0 && f < frames.length)))) throw new NotAProfile("A stack names a frame that is not there.");
   const unit = d.profiles[0].unit ?? "none";
-  return { types: [{ type: "weight", unit: unit === "none" ? "count" : unit }], frames, stacks };
+  return { types: [{ type: "weight", unit: unit === "none" ? "count" : unit }], usual: 0, frames, stacks };
 }

@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // query/editor.tsx - the selector as text, with what may come next below it
 
+import { visible } from "../flame/names.ts";
 import { useEffect, useId, useRef, useState } from "preact/hooks";
 import * as api from "../api/client.ts";
-import { type Place, parseSelector, placeAt, quote } from "./selector.ts";
+import { type Place, meaning, parseSelector, placeAt, quote, writeName } from "./selector.ts";
 
 export interface EditorProps {
   text: string;
@@ -38,7 +39,8 @@ const isSame = (a: Place, b: Place) =>
   a.what !== "nothing" && b.what === a.what && a.from === b.from && (a.what !== "value" || b.what !== "value" || a.label === b.label);
 
 async function offersFor(place: Place, props: EditorProps, text: string): Promise<Offer[]> {
-  const begins = (s: string) => place.what !== "nothing" && s.toLowerCase().includes(place.text.toLowerCase());
+  const typed = place.what === "nothing" ? "" : "quoted" in place && place.quoted ? meaning(place.text, text[place.from - 1]) : place.text;
+  const begins = (s: string) => s.toLowerCase().includes(typed.toLowerCase());
   const type = text.slice(0, Math.max(text.indexOf("{"), 0)).trim();
   const match = props.types.includes(type) ? `${type}{}` : "";
   switch (place.what) {
@@ -54,7 +56,7 @@ async function offersFor(place: Place, props: EditorProps, text: string): Promis
       const of = (prefix: string) => api.values(place.label, match, props.from, props.to, undefined, prefix);
       let { values, truncated } = await of("");
       // There are more than a list has: at least those that begin with what is typed.
-      if (truncated && place.text) values = [...(await of(place.text)).values, ...values.filter((v) => !v.name.startsWith(place.text))];
+      if (truncated && typed) values = [...(await of(typed)).values, ...values.filter((v) => !v.name.startsWith(typed))];
       return values.filter((v) => begins(v.name)).map((v) => ({ text: v.name, note: `${v.series} series` }));
     }
     default:
@@ -106,19 +108,21 @@ export function QueryEditor(props: EditorProps) {
     const place = placeAt(text, input.current!.selectionStart ?? text.length);
     if (place.what === "nothing" || !isSame(offered, place)) return;
     let insert = offer.text;
-    let rest = text.slice(place.from + place.text.length);
+    let from = place.from;
+    let rest = text.slice(from + place.text.length);
+    if ("quoted" in place && place.quoted) {
+      from--; // with its quotes, for a name may need none, and another mark others' escapes
+      if (rest.startsWith(text[from])) rest = rest.slice(1);
+    }
     if (place.what === "type") {
       insert += rest.startsWith("{") ? "" : "{";
       if (!rest) rest = "}";
-    } else if (place.what === "label") insert += '="';
+    } else if (place.what === "label") insert = `${writeName(offer.text)}="`;
     else if (place.what === "operator") insert += '"';
-    else {
-      insert = quote(offer.text).slice(place.quoted ? 1 : 0, -1) + '"';
-      if (rest.startsWith('"')) rest = rest.slice(1);
-    }
-    const value = text.slice(0, place.from) + insert + rest;
+    else insert = quote(offer.text);
+    const value = text.slice(0, from) + insert + rest;
     setText(value);
-    const caret = place.from + insert.length;
+    const caret = from + insert.length;
     requestAnimationFrame(() => {
       input.current?.focus();
       input.current?.setSelectionRange(caret, caret);
@@ -184,7 +188,7 @@ export function QueryEditor(props: EditorProps) {
         <ul id={list} class="offers" role="listbox" data-testid="query-list">
           {offers.map((o, i) => (
             <li id={`${list}-${i}`} key={o.text} role="option" aria-selected={i === at} class={i === at ? "at" : ""} onMouseDown={(e) => (e.preventDefault(), take(o))}>
-              <span>{o.text || "(empty)"}</span>
+              <span>{visible(o.text) || "(empty)"}</span>
               <span class="muted">{o.note}</span>
             </li>
           ))}

@@ -1,5 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // query/selector.ts - TYPE{label="value", ...}: what is wrong with it and where, and what may come next
+//
+// As core/query/selector.c reads it: a name stands bare or in quotes, as values do; of quotes there are three kinds, and
+// between the last one nothing is an escape.
+
+import { visible } from "../flame/names.ts";
 
 export interface Matcher {
   name: string;
@@ -17,13 +22,26 @@ export interface Fault {
   text: string;
 }
 
-/** Where the caret stands in it, and what has been written there so far. */
+/** Where the caret stands in it, and what has been written there so far: of what is quoted, behind the quote and with its escapes. */
 export type Place =
   | { what: "type"; from: number; text: string }
-  | { what: "label"; from: number; text: string }
+  | { what: "label"; from: number; text: string; quoted: boolean }
   | { what: "operator"; from: number; text: string }
   | { what: "value"; from: number; text: string; label: string; quoted: boolean }
   | { what: "nothing" };
+
+const BLANK = "[ \\t\\n\\r]*";
+const BARE = "[^\\0- \\x7f{},=!~\"'`]+";
+/** Between a mark and its like; and what may stand there. */
+const INSIDE: Record<string, string> = { '"': '(?:[^"\\\\\\n]|\\\\[^])*', "'": "(?:[^'\\\\\\n]|\\\\[^])*", "`": "[^`]*" };
+const QUOTED = Object.entries(INSIDE).map(([mark, inside]) => mark + inside + mark).join("|");
+const OPERATOR = "=~|!~|!=|=";
+
+const bare = new RegExp(BARE, "y");
+const quoted = new RegExp(QUOTED, "y");
+const operator = new RegExp(OPERATOR, "y");
+const unclosed = new RegExp(`(?:${Object.entries(INSIDE).map(([mark, inside]) => `${mark}${inside}`).join("|")})$`, "y");
+const wholeMatcher = new RegExp(`${BLANK},?${BLANK}(?:${BARE}|${QUOTED})${BLANK}(?:${OPERATOR})${BLANK}(?:${QUOTED})${BLANK}`, "y");
 
 class Scanner {
   at = 0;
@@ -32,7 +50,7 @@ class Scanner {
     this.s = s;
   }
   blanks(): void {
-    while (/\s/.test(this.s[this.at] ?? "")) this.at++;
+    this.take(/[ \t\n\r]+/y);
   }
   take(pattern: RegExp): string {
     pattern.lastIndex = this.at;
@@ -54,33 +72,75 @@ class Wrong extends Error {
   }
 }
 
-function readValue(k: Scanner): string {
-  const from = k.at;
-  const raw = k.take(/"(?:[^"\\\n]|\\.)*"/y);
-  if (!raw) throw new Wrong(from, k.s[from] === '"' ? "this value has no closing quote" : 'a value in quotes belongs here: "..."');
+const ESCAPED = "abfnrtv\\";
+const MEANT = "\x07\b\f\n\r\t\v\\";
+/** Bytes that stand together first: a character may have several. */
+const ESCAPES = /(?:\\(?:x[\dA-Fa-f]{2}|[0-3][0-7]{2}))+|\\(?:u([\dA-Fa-f]{4})|U([\dA-Fa-f]{8})|([^]?))/g;
+
+/** Bytes that are no UTF-8, which only escapes can write, are kept as U+DC80 to U+DCFF, which no text has alone. */
+const KEPT = 0xdc00;
+
+function textOfBytes(bytes: number[]): string {
   try {
-    return JSON.parse(raw.replace(/\\([^"\\/bfnrtu])/g, "\\\\$1")) as string;
+    return new TextDecoder("utf-8", { fatal: true, ignoreBOM: true }).decode(Uint8Array.from(bytes));
   } catch {
-    throw new Wrong(from, "this value has an escape that is none");
+    return String.fromCharCode(...bytes.map((b) => (b < 0x80 ? b : KEPT + b)));
   }
 }
 
-function readMatcher(k: Scanner): Matcher {
+/** Of what stands behind a mark, or between two; `wrong` is told where an escape is none, which else means itself. */
+export function meaning(inside: string, mark: string, wrong?: (at: number) => void): string {
+  if (mark === "`") return inside;
+  return inside.replace(ESCAPES, (all: string, u: string | undefined, U: string | undefined, one: string | undefined, at: number) => {
+    const code = u ?? U;
+    if (code !== undefined) {
+      const c = parseInt(code, 16);
+      if (c <= 0x10ffff && (c < 0xd800 || c > 0xdfff)) return String.fromCodePoint(c);
+    } else if (one === undefined) {
+      return textOfBytes(Array.from(all.matchAll(/x(..)|\\(\d..)/g), ([, hex, octal]) => (hex ? parseInt(hex, 16) : parseInt(octal, 8))));
+    } else if (one === mark) return mark;
+    else if (one && ESCAPED.includes(one)) return MEANT[ESCAPED.indexOf(one)];
+    wrong?.(at);
+    return all;
+  });
+}
+
+/** null: there is none. */
+function takeString(k: Scanner, what: string): string | null {
   const from = k.at;
-  const name = k.take(/[A-Za-z_][A-Za-z0-9_.]*/y);
+  const raw = k.take(quoted);
+  if (raw)
+    return meaning(raw.slice(1, -1), raw[0], (at) => {
+      throw new Wrong(from + 1 + at, `this ${what} has an escape that is none`);
+    });
+  if (/["'`]/.test(k.s[from] ?? "")) throw new Wrong(from, `this ${what} has no closing quote`);
+  return null;
+}
+
+function readName(k: Scanner): string {
+  const from = k.at;
+  const name = takeString(k, "name") ?? k.take(bare);
   if (!name) throw new Wrong(from, "a label's name belongs here");
+  if (/[\udc80-\udcff]/u.test(name)) throw new Wrong(from, "this name is not UTF-8");
+  return name;
+}
+
+function readMatcher(k: Scanner): Matcher {
+  const name = readName(k);
   k.blanks();
   const at = k.at;
-  const op = k.take(/=~|!~|!=|=/y);
+  const op = k.take(operator);
   if (!op) throw new Wrong(at, "one of = != =~ !~ belongs here");
   k.blanks();
-  return { name, op: op as Matcher["op"], value: readValue(k) };
+  const value = takeString(k, "value");
+  if (value === null) throw new Wrong(k.at, 'a value in quotes belongs here: "..."');
+  return { name, op: op as Matcher["op"], value };
 }
 
 function read(s: string): Selector {
   const k = new Scanner(s);
   k.blanks();
-  const type = k.take(/[^\s{},"]+/y);
+  const type = k.take(bare);
   k.blanks();
   const matchers: Matcher[] = [];
   if (k.done) {
@@ -113,12 +173,46 @@ export function parseSelector(s: string): { selector: Selector } | { fault: Faul
   }
 }
 
-export function quote(value: string): string {
-  return `"${value.replace(/[\\"]/g, "\\$&").replace(/\n/g, "\\n")}"`;
+/** What shows nothing is written as what it is: a field of one line would lose the ends of lines. */
+export function quote(text: string): string {
+  const shown = visible(text.replace(/[\\"]/g, "\\$&").replace(/\n/g, "\\n").replace(/\t/g, "\\t"));
+  return `"${shown.replace(/[\udc80-\udcff]/gu, (c) => `\\x${(c.charCodeAt(0) - KEPT).toString(16)}`)}"`;
 }
 
+/** Bare where it can be. */
+export function writeName(name: string): string {
+  bare.lastIndex = 0;
+  return bare.exec(name)?.[0] === name && visible(name) === name ? name : quote(name);
+}
+
+/** As core/query's selector__names() reads them; "" is left out. null: they are no list. */
+export function readNames(text: string): string[] | null {
+  const k = new Scanner(text);
+  const names: string[] = [];
+  try {
+    do names.push(takeString(k, "name") ?? k.take(/[^,]*/y));
+    while (k.take(/,/y));
+  } catch (e) {
+    if (e instanceof Wrong) return null;
+    throw e;
+  }
+  return k.done && !names.some((n) => /[\udc80-\udcff]/u.test(n)) ? names.filter(Boolean) : null;
+}
+
+export const writeNames = (names: string[]): string => names.map(writeName).join(",");
+
+/** Name and value of a label that leads stacks: "name=value", the name as in a selector. */
+export function readLabel(frame: string): [name: string, value: string] {
+  const k = new Scanner(frame);
+  const raw = k.take(quoted);
+  const name = raw ? meaning(raw.slice(1, -1), raw[0]) : k.take(/[^=]*/y);
+  return [name, frame.slice(k.at + 1)];
+}
+
+export const writeMatcher = (m: Matcher): string => writeName(m.name) + m.op + quote(m.value);
+
 export function writeSelector(s: Selector): string {
-  return `${s.type}{${s.matchers.map((m) => `${m.name}${m.op}${quote(m.value)}`).join(", ")}}`;
+  return `${s.type}{${s.matchers.map(writeMatcher).join(", ")}}`;
 }
 
 /** The same with a matcher more; one that is there already stands once. */
@@ -133,24 +227,27 @@ export function placeAt(s: string, caret: number): Place {
   const left = s.slice(0, caret);
   const brace = left.indexOf("{");
   if (brace < 0) return { what: "type", from: left.length - left.trimStart().length, text: left.trim() };
-  let at = brace + 1;
-  for (;;) {
-    const rest = left.slice(at);
-    const whole = /^\s*,?\s*[A-Za-z_][A-Za-z0-9_.]*\s*(?:=~|!~|!=|=)\s*"(?:[^"\\]|\\.)*"\s*/.exec(rest);
-    if (!whole) break;
-    at += whole[0].length;
-  }
-  const rest = left.slice(at);
-  if (/^\s*\}/.test(rest)) return { what: "nothing" };
-  const m = /^(\s*,?\s*)([A-Za-z_][A-Za-z0-9_.]*)?(\s*)(=~|!~|!=|=|!)?(\s*)("?)((?:[^"\\]|\\.)*)$/.exec(rest);
-  if (!m) return { what: "nothing" };
-  const [, lead, name = "", gap, op = "", gap2, quoteMark, value] = m;
-  const afterName = at + lead.length + name.length;
-  if (op && op !== "!") {
-    const from = afterName + gap.length + op.length + gap2.length + quoteMark.length;
-    return { what: "value", from, text: value, label: name, quoted: quoteMark === '"' };
-  }
-  if (name && (gap || op)) return { what: "operator", from: afterName + gap.length, text: op };
-  if (value) return { what: "nothing" };
-  return { what: "label", from: at + lead.length, text: name };
+  const k = new Scanner(left);
+  k.at = brace + 1;
+  while (k.take(wholeMatcher));
+  k.blanks();
+  k.take(/,/y);
+  k.blanks();
+  const from = k.at;
+  const begun = k.take(unclosed);
+  if (begun) return { what: "label", from: from + 1, text: begun.slice(1), quoted: true };
+  const inQuotes = k.take(quoted);
+  const name = inQuotes ? meaning(inQuotes.slice(1, -1), inQuotes[0]) : k.take(bare);
+  if (k.done && !inQuotes) return { what: "label", from, text: name, quoted: false };
+  if (!name) return { what: "nothing" };
+  k.blanks();
+  const behind = k.at;
+  const op = k.take(operator) || k.take(/!/y);
+  if (!op || op === "!") return k.done ? { what: "operator", from: behind, text: op } : { what: "nothing" };
+  k.blanks();
+  const at = k.at;
+  const value = k.take(unclosed);
+  if (value) return { what: "value", from: at + 1, text: value.slice(1), label: name, quoted: true };
+  const text = k.take(/[^"'`\\]*/y);
+  return k.done ? { what: "value", from: at, text, label: name, quoted: false } : { what: "nothing" };
 }

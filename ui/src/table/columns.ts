@@ -3,6 +3,7 @@
 
 import * as format from "../app/format.ts";
 import type { Totals } from "../flame/functions.ts";
+import { samplesOf } from "../flame/samples.ts";
 import { tester } from "../flame/significance.ts";
 import { type Tree, nameOf } from "../flame/tree.ts";
 
@@ -23,8 +24,10 @@ export function extrasOf(tree: Tree): Extra[] {
   return extraColumns.filter((c) => (c === "change" ? tree.b : c === "samples" ? !tree.b && samplePeriod(tree) > 0 : true));
 }
 
+/** 0: its values are no samples of time. */
 function samplePeriod(tree: Tree): number {
-  return tree.meta.unit === "nanoseconds" ? (tree.meta.period ?? 0) : 0;
+  const { type, period } = tree.meta;
+  return samplesOf(type ?? "", 0, period)?.hz ? period! : 0;
 }
 
 /** B's less A's, as they are compared. */

@@ -36,8 +36,11 @@ export function FunctionTable(props: TableProps) {
   const box = useRef<HTMLDivElement>(null);
   const [top, setTop] = useState(0);
   const [height, setHeight] = useState(600);
-  const [at, setAt] = useState(0);
+  const [last, setAt] = useState(0);
   const rows = useMemo(() => sorted(tree, totals, sort, props.marked), [tree, totals, sort, props.marked]);
+  // The row that is selected is where the keys begin, wherever another answer or order has put it.
+  const selected = useMemo(() => rows.indexOf(props.selected), [rows, props.selected]);
+  const at = selected >= 0 ? selected : Math.min(last, rows.length - 1);
   const columns = columnsOf(tree, totals, props.extra);
   const withFile = props.extra.includes("file");
   const unit = tree.meta.unit ?? "";

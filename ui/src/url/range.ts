@@ -8,10 +8,13 @@ export interface Range {
 
 const units: Record<string, number> = { s: 1e3, m: 60e3, h: 3600e3, d: 86400e3, w: 7 * 86400e3 };
 
-/** Milliseconds, or NaN for what is no moment. */
+/** Milliseconds, or NaN for what is no moment: of those before 1970 nobody asks, and far before it a browser has no days. */
 export function moment(text: string, now: number): number {
   const relative = /^now(?:-(\d+(?:\.\d+)?)([smhdw]))?$/.exec(text);
-  if (relative) return now - (relative[1] ? Number(relative[1]) * units[relative[2]] : 0);
+  if (relative) {
+    const ms = now - (relative[1] ? Number(relative[1]) * units[relative[2]] : 0);
+    return ms >= 0 ? ms : NaN;
+  }
   if (/^\d{1,15}$/.test(text)) return Number(text);
   return NaN;
 }
@@ -35,7 +38,7 @@ export function isRelative(r: Range): boolean {
 /** A moment as somebody writes it, as addresses have it: relative ones, or a day and a time in the zone; null: it is none. */
 export function readMoment(text: string, utc: boolean, today = new Date()): string | null {
   const t = text.trim();
-  if (/^\d{6,}$/.test(t) || t.startsWith("now")) return Number.isNaN(moment(t, 0)) ? null : t;
+  if (/^\d{6,}$/.test(t) || t.startsWith("now")) return Number.isNaN(moment(t, today.getTime())) ? null : t;
   const m = /^(?:(\d{4})-(\d\d)-(\d\d))?(?:[ T]*(\d?\d):(\d\d)(?::(\d\d))?)?$/.exec(t);
   if (!m || t === "") return null;
   const own = utc ? [today.getUTCFullYear(), today.getUTCMonth(), today.getUTCDate()] : [today.getFullYear(), today.getMonth(), today.getDate()];

@@ -7,8 +7,9 @@
 import { type ColorBy, colorModes } from "../flame/color.ts";
 import { type Norm, type Width, norms, widths } from "../flame/compared.ts";
 import { MOST_DETAIL, USUAL_DETAIL } from "../flame/names.ts";
+import { readNames, writeNames } from "../query/selector.ts";
 import { type Extra, extraColumns } from "../table/columns.ts";
-import { moment } from "./range.ts";
+import { moment, resolve } from "./range.ts";
 
 export type Screen = "explore" | "compare" | "targets" | "pipeline" | "status" | "open";
 export const screens: Screen[] = ["explore", "compare", "targets", "pipeline", "status", "open"];
@@ -122,17 +123,28 @@ function number(key: string, most: number, get: (s: State) => number, set: (s: S
 }
 
 function instant(key: string, get: (s: State) => string, set: (s: State, v: string) => void, def: string): Key {
-  return { key, read: (v, s) => !Number.isNaN(moment(v, 0)) && (set(s, v), true), write: (s) => (get(s) === def ? "" : get(s)) };
+  return { key, read: (v, s) => !Number.isNaN(moment(v, Date.now())) && (set(s, v), true), write: (s) => (get(s) === def ? "" : get(s)) };
 }
 
+/** Of labels. */
 function names(key: string, get: (s: State) => string[], set: (s: State, v: string[]) => void): Key {
-  return { key, read: (v, s) => (set(s, v.split(",").filter(Boolean)), true), write: (s) => get(s).join(",") };
+  const read = (v: string, s: State) => {
+    const all = readNames(v);
+    if (all) set(s, all);
+    return all !== null;
+  };
+  return { key, read, write: (s) => writeNames(get(s)) };
+}
+
+/** One a line; a text's own lines go on behind a space, with which none begins. */
+function writeChips(chips: Chip[]): string {
+  return chips.map((c) => `${c.kind}:${c.text.replace(/\n/g, "\n ")}`).join("\n");
 }
 
 function readChips(v: string, s: State): boolean {
-  const chips = v.split("\n").filter(Boolean).map((line) => {
+  const chips = v.split(/\n(?! )/).filter(Boolean).map((line) => {
     const colon = line.indexOf(":");
-    return { kind: line.slice(0, colon) as ChipKind, text: line.slice(colon + 1) };
+    return { kind: line.slice(0, colon) as ChipKind, text: line.slice(colon + 1).replace(/\n /g, "\n") };
   });
   if (!chips.every((c) => chipKinds.includes(c.kind) && c.text)) return false;
   s.chips = chips;
@@ -161,7 +173,7 @@ const keys: Key[] = [
   names("sum", (s) => s.sum, (s, v) => (s.sum = v)),
   choice("group", groups, (s) => s.group, (s, v) => (s.group = v), defaults.group),
   names("by", (s) => s.by, (s, v) => (s.by = v)),
-  { key: "f", read: readChips, write: (s) => s.chips.map((c) => `${c.kind}:${c.text}`).join("\n") },
+  { key: "f", read: readChips, write: (s) => writeChips(s.chips) },
   flag("inv", (s) => s.inverted, (s, v) => (s.inverted = v)),
   flag("flame", (s) => s.flame, (s, v) => (s.flame = v)),
   { key: "ord", read: (v, s) => v === "name" && (s.byName = true), write: (s) => (s.byName ? "name" : "") },
@@ -205,6 +217,18 @@ export function write(s: State): string {
   for (const [k, v] of s.unknown) out.append(k, v);
   // What needs no escape in a query stays readable.
   return out.toString().replace(/%(3A|7B|7D|2C|2F|7C|40)/g, (e) => decodeURIComponent(e));
+}
+
+/** B of a comparison: what it does not say is as A's. */
+export function sideB(s: State): State["b"] {
+  return { q: s.b.q || s.q, from: s.b.from || s.from, to: s.b.to || s.to };
+}
+
+/** What makes of relative times those that they are now, and of a selection the range: a comparison is of no selection, and has two ranges. */
+export function fixedTimes(s: State, screen: Screen, now: number): Partial<State> {
+  const times = (r: [number, number] | null) => (r ? { from: String(r[0]), to: String(r[1]) } : {});
+  if (screen !== "compare") return { ...times(s.sel ?? resolve(s, now)), sel: null };
+  return { ...times(resolve(s, now)), b: { ...s.b, ...times(resolve(sideB(s), now)) } };
 }
 
 /** The screen by the path's last segment; the rest is where the server has its pages. */

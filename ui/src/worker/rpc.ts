@@ -28,7 +28,7 @@ export interface Arrangement {
 }
 
 export type Request =
-  | { op: "decode"; bytes: Uint8Array }
+  | { op: "decode"; bytes: Uint8Array; type: string }
   | { op: "open"; file: Unpacked; against: Unpacked | null; index: number } // index: of the file's sample types; -1: the usual one
   | { op: "arrange"; tree: number; how: Arrangement }
   | { op: "splice"; tree: number; node: number; bytes: Uint8Array }
@@ -40,7 +40,7 @@ export type Request =
 export interface Answers {
   open: Kept & { types: SampleType[]; index: number };
   decode: Kept;
-  arrange: Kept;
+  arrange: Kept & { upright?: Kept }; // upright: before it was inverted, where that is another tree than the one that was arranged
   splice: Kept | null; // null: the bytes have nothing there
   callers: Kept;
   callees: Kept;

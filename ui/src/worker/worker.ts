@@ -23,10 +23,14 @@ const KEPT = 6;
 let last = Math.floor(performance.timeOrigin);
 
 function keep(made: Tree): { id: number; tree: Tree } {
-  const tree = { ...made, weights: weightsOf(made), significant: significance(made) ?? undefined };
+  const tree = { ...made, weights: made.weights ?? weightsOf(made), significant: significance(made) ?? undefined };
   trees.set(++last, tree);
   if (trees.size > KEPT) trees.delete(trees.keys().next().value!);
   return { id: last, tree };
+}
+
+function ofType(tree: Tree, type: string): Tree {
+  return { ...tree, meta: { ...tree.meta, type } };
 }
 
 /** One that the page shows as an answer, whose quality it tells. */
@@ -46,19 +50,21 @@ function treeOf(id: number): Tree {
 type Handlers = { [K in keyof Answers]: (r: Extract<Request, { op: K }>) => Answers[K] };
 
 const handlers: Handlers = {
-  decode: (r) => keepWhole(decodeTree(r.bytes)),
+  decode: (r) => keepWhole(ofType(decodeTree(r.bytes), r.type)),
   open: (r) => {
     const profile = readProfile(r.file.bytes, r.file.name);
-    const index = r.index < 0 ? profile.types.length - 1 : r.index;
+    const index = r.index < 0 ? profile.usual : r.index;
     const tree = r.against ? treeOfTwo(profile, readProfile(r.against.bytes, r.against.name), index) : treeOfProfile(profile, index);
-    return { ...keepWhole(tree), types: profile.types, index };
+    const { type, unit } = profile.types[index];
+    return { ...keepWhole(ofType(tree, `:${type}:${unit}`)), types: profile.types, index };
   },
   arrange: (r) => {
     const { norm, wide, loops, inverted, byName: isByName } = r.how;
-    const held = compared(treeOf(r.tree), norm, wide);
-    const once = loops ? withoutRecursion(held) : held;
-    const t = inverted ? invert(once) : once;
-    return keep(isByName ? byName(t) : t);
+    const whole = treeOf(r.tree);
+    const held = compared(whole, norm, wide);
+    const upright = loops ? withoutRecursion(held) : held;
+    const t = inverted ? invert(upright) : upright;
+    return { ...keep(isByName ? byName(t) : t), upright: inverted && upright !== whole ? keep(upright) : undefined };
   },
   splice: (r) => {
     const whole = splice(treeOf(r.tree), r.node, decodeTree(r.bytes));

@@ -24,9 +24,9 @@
 #include "plugins/input/ebpf/thread.h"
 
 enum {
-	UNUSED_EPOCHS = 2,  /* after which tables may be taken away */
-	REFUSED_EPOCHS = 6, /* after which a file without room is tried again */
-	KEEP_EPOCHS = 30,   /* that a file is remembered which no image has, beyond */
+	UNUSED_EPOCHS = 2, /* after which tables may be taken away */
+	REFUSED_EPOCHS = 6, /* after which a file without room, or that was not read, is tried again */
+	KEEP_EPOCHS = 30, /* that a file is remembered which no image has, beyond */
 	KEEP_FILES = 4096,
 	KEEP_OPEN = 400, /* files of which the descriptor is kept, to compile them again */
 	ROUNDING = 64,
@@ -53,7 +53,8 @@ uint32_t tables_file__word(const struct tables_file *f)
 	case TABLES_FILE_OVER_BUDGET:
 		return TABLES_IS_OVER_BUDGET;
 	case TABLES_FILE_FAILED:
-		return TABLES_IS_MEMORY;
+	case TABLES_FILE_NOT_READ:
+		return TABLES_IS_UNKNOWN;
 	default:
 		return TABLES_IS_PENDING;
 	}
@@ -224,13 +225,13 @@ bool tables__evict(struct tables *t, uint64_t bytes)
 void tables__forgive(struct tables *t)
 {
 	const struct heap_stat heap = heap__stat(t->heap);
+	const bool has_room = heap.slab_bytes - heap.used_bytes >= heap.slab_bytes / CROWDED ||
+			      least_used(t);
 
-	/* They would be refused again. */
-	if (heap.slab_bytes - heap.used_bytes < heap.slab_bytes / CROWDED && !least_used(t))
-		return;
 	for (uint32_t b = 0; b < TABLES_FILE_BUCKETS; b++)
 		for (struct tables_file *f = t->files[b]; f; f = f->next)
-			if (f->state == TABLES_FILE_OVER_BUDGET &&
+			if ((f->state == TABLES_FILE_NOT_READ ||
+			     (f->state == TABLES_FILE_OVER_BUDGET && has_room)) &&
 			    *t->memory.epoch - f->refused_epoch >= REFUSED_EPOCHS) {
 				f->state = TABLES_FILE_EVICTED;
 				tables__republish(t, f);
@@ -384,6 +385,12 @@ static int place_or_evict(struct tables *t, struct tables_file *f, const struct 
 	return t->bg.stopping ? -ECANCELED : place(t, f, rows);
 }
 
+/* What the file itself is to blame for; the rest is the system's, which may do better another time. */
+static bool is_lasting(int error)
+{
+	return error == -ENOEXEC || error == -EFBIG || error == -ETIME || error == -E2BIG;
+}
+
 /* With the lock, before and after. */
 static void build(struct tables *t, struct tables_file *f)
 {
@@ -413,7 +420,8 @@ static void build(struct tables *t, struct tables_file *f)
 		f->refused_epoch = *t->memory.epoch;
 		t->stat.over_budget++;
 	} else {
-		f->state = TABLES_FILE_FAILED;
+		f->state = is_lasting(r) ? TABLES_FILE_FAILED : TABLES_FILE_NOT_READ;
+		f->refused_epoch = *t->memory.epoch;
 		t->stat.build_failures++;
 		t->stat.too_long += r == -ETIME;
 	}

@@ -115,3 +115,18 @@ __attribute__((no_sanitize("thread"))) uint32_t native__walk(const struct native
 	}
 	return SAMPLER_OUTCOME_MAX_DEPTH;
 }
+
+__attribute__((no_sanitize("thread"))) uint32_t native__rule(const struct native_tables *tables,
+							     uint32_t table, uint64_t offset,
+							     uint32_t *ret_flags)
+{
+	struct native n = { .tables = tables };
+	struct step *s = &n.step;
+
+	s->table = table;
+	s->epoch = tables->epoch;
+	if (step_open_table(s))
+		return 0;
+	*ret_flags = s->head_flags;
+	return step_find_rule(s, offset);
+}

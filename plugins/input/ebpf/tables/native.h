@@ -29,4 +29,8 @@ struct native_tables {
 uint32_t native__walk(const struct native_tables *tables, const struct sampler_raw *raw,
 		      uint64_t *frames, uint32_t max, uint32_t *ret_n, uint64_t *ret_pending);
 
+/* The number of the rule for an offset in the file whose table that is, and the table's flags; 0: none. */
+uint32_t native__rule(const struct native_tables *tables, uint32_t table, uint64_t offset,
+		      uint32_t *ret_flags);
+
 #endif

@@ -24,6 +24,7 @@ enum tables_file_state {
 	TABLES_FILE_EVICTED,	 /* to be compiled again when a sample meets it */
 	TABLES_FILE_OVER_BUDGET, /* no room */
 	TABLES_FILE_FAILED,	 /* cannot be compiled */
+	TABLES_FILE_NOT_READ,	 /* the same, because the system failed: perhaps not for ever */
 };
 
 struct tables_file {
@@ -32,7 +33,7 @@ struct tables_file {
 	uint32_t refs;		    /* of mappings, and the thread's while it compiles */
 	uint32_t left_epoch;	    /* when the last of them went */
 	enum tables_file_state state;
-	uint32_t refused_epoch; /* when there was no room */
+	uint32_t refused_epoch; /* when there was no room, or it was not read */
 	int fd;
 	struct pages pages;
 	uint16_t *numbers; /* [n_numbers] of the dictionary, in its pages */
@@ -94,8 +95,8 @@ void tables__sweep_files(struct tables *t, bool all);
 bool tables__evict(struct tables *t, uint64_t bytes);
 
 /*
- * Files that found no room may be tried again after a minute, when a sample meets them, if there is room by now or
- * somebody to take it from. With the lock.
+ * Files that were not read may be tried again after a minute, when a sample meets them; and those that found no
+ * room, if there is room by now or somebody to take it from. With the lock.
  */
 void tables__forgive(struct tables *t);
 

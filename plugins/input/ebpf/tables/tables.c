@@ -148,9 +148,12 @@ static bool bind(struct tables *t, struct tables_image_entry *e, uint32_t i, enu
 		 const char *build_id)
 {
 	struct tables_file *file = code == TABLES_FILE ? tables_file__find(t, build_id) : NULL;
-	uint32_t word = code == TABLES_MEMORY  ? TABLES_IS_MEMORY
-			: code == TABLES_STACK ? TABLES_IS_STACK
-					       : TABLES_IS_PENDING;
+	static const uint32_t words[] = {
+		[TABLES_PENDING] = TABLES_IS_PENDING, [TABLES_FILE] = TABLES_IS_PENDING,
+		[TABLES_MEMORY] = TABLES_IS_MEMORY,   [TABLES_UNKNOWN] = TABLES_IS_UNKNOWN,
+		[TABLES_STACK] = TABLES_IS_STACK,
+	};
+	uint32_t word = words[code];
 
 	if (file)
 		word = tables_file__word(tables_file__ref(file));
@@ -239,19 +242,104 @@ static int announce(struct tables *t, const struct tables_image *key, uint64_t e
 	return 0;
 }
 
+/* ------------------------------------------------------------------------------------------------
+ * More mappings than there is room for
+ */
+
+static uint64_t bytes_of(const struct tables_range *r)
+{
+	return r->end - r->start;
+}
+
+/* Copies them; memory that goes on where other memory ends is one. Returns how many there are then. */
+static uint32_t join(const struct tables_range *ranges, uint32_t n, struct tables_range *ret)
+{
+	uint32_t k = 0;
+
+	for (uint32_t i = 0; i < n; i++) {
+		if (k && ret[k - 1].end == ranges[i].start && ranges[i].code == TABLES_MEMORY &&
+		    ret[k - 1].code == TABLES_MEMORY)
+			ret[k - 1].end = ranges[i].end;
+		else
+			ret[k++] = ranges[i];
+	}
+	return k;
+}
+
+static int by_size(const void *a, const void *b)
+{
+	uint64_t x = *(const uint64_t *)a, y = *(const uint64_t *)b;
+
+	return x < y ? 1 : x > y ? -1 : 0;
+}
+
+/*
+ * Keeps files, and the largest pieces of memory: without its libraries no stack would come to its root, and
+ * most of what is compiled at run time lies in few pieces. 0 or -ENOMEM.
+ */
+static int keep_most(struct tables_range *ranges, uint32_t *n)
+{
+	CLEANUP(mem__freep) uint64_t *sizes = mem__zalloc(*n, sizeof(*sizes));
+	uint32_t n_memory = 0, n_files, room, kept = 0, k = 0;
+	uint64_t least;
+
+	if (!sizes)
+		return -ENOMEM;
+	for (uint32_t i = 0; i < *n; i++)
+		if (ranges[i].code == TABLES_MEMORY)
+			sizes[n_memory++] = bytes_of(&ranges[i]);
+	n_files = *n - n_memory;
+	room = n_files < TABLES_MAPPINGS ? TABLES_MAPPINGS - n_files : 0;
+	qsort(sizes, n_memory, sizeof(*sizes), by_size);
+	least = room ? sizes[room - 1] : UINT64_MAX;
+	/* Of those that are as large as the smallest one some may be too many. */
+	for (uint32_t i = 0; i < room && sizes[i] > least; i++)
+		kept++;
+	for (uint32_t i = 0; i < *n && k < TABLES_MAPPINGS; i++) {
+		uint64_t bytes = bytes_of(&ranges[i]);
+
+		if (ranges[i].code == TABLES_MEMORY &&
+		    (bytes < least || (bytes == least && kept++ >= room)))
+			continue;
+		ranges[k++] = ranges[i];
+	}
+	*n = k;
+	return 0;
+}
+
+/* The same, in fewer mappings, which the caller frees: how many were left out, or -ENOMEM. */
+static int fit(const struct tables_range *ranges, uint32_t *n, struct tables_range **ret)
+{
+	CLEANUP(mem__freep) struct tables_range *fewer = mem__zalloc(*n, sizeof(*fewer));
+	uint32_t joined;
+
+	if (!fewer)
+		return -ENOMEM;
+	joined = join(ranges, *n, fewer);
+	*n = joined;
+	if (joined > TABLES_MAPPINGS && keep_most(fewer, n) < 0)
+		return -ENOMEM;
+	*ret = take_ptr(fewer);
+	return (int)(joined - *n);
+}
+
 int tables__announce(struct tables *t, const struct tables_image *image, uint64_t exec_pages,
 		     const struct tables_range *ranges, uint32_t n)
 {
-	uint32_t kept = n > TABLES_MAPPINGS ? TABLES_MAPPINGS : n;
-	int r;
+	CLEANUP(mem__freep) struct tables_range *fewer = NULL;
+	int r, left_out = 0;
 
 	/* The vsyscall page is the kernel's, and beyond what programs compare. */
-	while (kept && ranges[kept - 1].end > INT64_MAX)
-		kept = --n;
+	while (n && ranges[n - 1].end > INT64_MAX)
+		n--;
+	if (n > TABLES_MAPPINGS)
+		left_out = fit(ranges, &n, &fewer);
+	if (left_out < 0)
+		return left_out;
 	pthread_mutex_lock(&t->bg.lock);
-	r = announce(t, image, exec_pages, ranges, kept);
-	if (r == 0 && kept < n) {
-		t->stat.no_room += n - kept;
+	r = announce(t, image, exec_pages, fewer ? fewer : ranges, n);
+	if (r == 0 && left_out) {
+		t->stat.no_room += (uint64_t)left_out;
 		r = -E2BIG;
 	}
 	pthread_mutex_unlock(&t->bg.lock);
@@ -363,6 +451,31 @@ int tables__walk(struct tables *t, const struct tables_image *image, const struc
 	}
 	pthread_mutex_unlock(&t->bg.lock);
 	return e ? 0 : -ESRCH;
+}
+
+/* With the lock. 0: none. */
+static uint32_t rule_of(struct tables *t, const char *build_id, uint64_t offset, uint32_t *ret_flags)
+{
+	const struct native_tables native = { .heap = t->heap,
+					      .rules = t->rules.rule,
+					      .epoch = *t->memory.epoch };
+	const struct tables_file *f = tables_file__find(t, build_id);
+
+	return f && f->state == TABLES_FILE_READY
+		       ? native__rule(&native, f->pages.table, offset, ret_flags)
+		       : 0;
+}
+
+bool tables__same_rule(struct tables *t, const char *a_build_id, uint64_t a_offset,
+		       const char *b_build_id, uint64_t b_offset)
+{
+	uint32_t a, b, a_flags = 0, b_flags = 0;
+
+	pthread_mutex_lock(&t->bg.lock);
+	a = rule_of(t, a_build_id, a_offset, &a_flags);
+	b = rule_of(t, b_build_id, b_offset, &b_flags);
+	pthread_mutex_unlock(&t->bg.lock);
+	return a && a == b && a_flags == b_flags;
 }
 
 /* ------------------------------------------------------------------------------------------------

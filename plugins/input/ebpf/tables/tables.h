@@ -42,7 +42,8 @@ struct tables_image {
 enum tables_code {
 	TABLES_PENDING, /* it lies in a file that nobody has opened yet */
 	TABLES_FILE,	/* the file of this build id was handed over by tables__file() */
-	TABLES_MEMORY,	/* no file, or none that can be read: unwound by frame pointers */
+	TABLES_MEMORY,	/* no file: unwound by frame pointers */
+	TABLES_UNKNOWN, /* a file that cannot be read: the same, as a guess */
 	TABLES_STACK,	/* the process's stack: where a walk comes to it, it went astray */
 };
 
@@ -75,8 +76,8 @@ DEFINE_CLEANUP(struct tables *, tables__free);
 
 /*
  * Hands over the file behind `fd`, of which a duplicate is kept, by its build id (or what stands in
- * for one): a second file with the same one is the same. It is compiled soon. Beyond 4,096 files,
- * one that no image has had for five minutes is forgotten. -ENOMEM.
+ * for one): a second file with the same one is the same. It is compiled soon, and after a minute again when the
+ * system failed to read it. Beyond 4,096 files, one that no image has had for five minutes is forgotten. -ENOMEM.
  */
 int tables__file(struct tables *t, const char *build_id, int fd);
 
@@ -84,8 +85,8 @@ int tables__file(struct tables *t, const char *build_id, int fd);
  * From now on these are the image's executable mappings, all of them, ascending; what was announced
  * of it before is forgotten. exec_pages: the kernel's count of them at that time; 0: not known;
  * TABLES_TURNS may be added.
- * -ENOMEM; -ENOSPC: no room in the heap; -E2BIG: there are more than TABLES_MAPPINGS, and those at
- * the end are missing.
+ * -ENOMEM; -ENOSPC: no room in the heap; -E2BIG: there are more than TABLES_MAPPINGS, though memory
+ * that goes on in the next one counts once, and the smallest ones of memory are missing.
  */
 int tables__announce(struct tables *t, const struct tables_image *image, uint64_t exec_pages,
 		     const struct tables_range *ranges, uint32_t n);
@@ -118,6 +119,13 @@ struct tables_walk {
  */
 int tables__walk(struct tables *t, const struct tables_image *image, const struct sampler_raw *raw,
 		 uint64_t *frames, uint32_t max, struct tables_walk *ret);
+
+/*
+ * The same rule holds at these offsets of two files, so that a walk is right whichever of them it took it from. False
+ * where one of them has no tables now.
+ */
+bool tables__same_rule(struct tables *t, const char *a_build_id, uint64_t a_offset,
+		       const char *b_build_id, uint64_t b_offset);
 
 /* To be called about once a second: memory that has rested becomes free, time goes on. */
 void tables__tick(struct tables *t);

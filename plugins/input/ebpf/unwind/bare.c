@@ -18,9 +18,10 @@
 #include "plugins/input/ebpf/unwind/x86.h"
 
 enum {
-	BARE_BYTES = 4 << 20, /* of such code; files that have more are left as they are */
-	CALL = 5,	      /* bytes of call rel32 */
-	ALIGNED = 16,	      /* where functions begin, mostly */
+	READ_BYTES = 64 << 20,	/* of such code: where there is more, nobody knows what it does */
+	JUDGE_BYTES = 32 << 20, /* the same of what has to be decoded */
+	CALL = 5,		/* bytes of call rel32 */
+	ALIGNED = 16,		/* where functions begin, mostly */
 	PUSH = 0x55,
 	POP = 0x5d,
 	LEAVE = 0xc9,
@@ -39,6 +40,7 @@ struct bare {
 	uint8_t *code;
 	uint8_t *places; /* [bytes]: enum place */
 	size_t n_before; /* rows of the gaps before */
+	uint32_t left;	 /* bytes that may yet be decoded */
 	/* Rules: by frame pointer; by sp, before the push and behind it; none. */
 	uint16_t framed, leaf, pushed, frameless;
 };
@@ -376,6 +378,12 @@ static bool is_ruled(const struct bare *bare, const struct gap *g, size_t first,
 	return 2 * n >= next - first;
 }
 
+/* Whoever has not looked must not follow a frame pointer through it. */
+static int leave_unjudged(const struct bare *bare, const struct gap *g)
+{
+	return vec__push(&bare->build->bare, (struct build_row){ g->start, bare->frameless }) ? 0 : -ENOMEM;
+}
+
 /* The functions of one gap, from `first` on, with a row wherever the rule changes. */
 static int judge(struct bare *bare, const struct gap *g, size_t first, size_t *ret_next)
 {
@@ -387,6 +395,9 @@ static int judge(struct bare *bare, const struct gap *g, size_t first, size_t *r
 	*ret_next = next;
 	if (is_ruled(bare, g, first, next))
 		return 0;
+	if (g->end - g->start > bare->left)
+		return leave_unjudged(bare, g);
+	bare->left -= g->end - g->start;
 	bare->n_before = bare->build->bare.n;
 	for (size_t i = first; i < next && !rc; i++) {
 		rc = build__tick(bare->build);
@@ -442,11 +453,10 @@ static int make_rules(struct bare *bare)
 	return 0;
 }
 
-/* All gaps in order, and the longest one's bytes: -EFBIG where they are not to be judged. */
-static int find_gaps(struct bare *bare, uint32_t *ret_longest)
+/* All gaps in order, their bytes, and the longest one's: -EFBIG where they are not to be judged. */
+static int find_gaps(struct bare *bare, uint64_t *ret_bytes, uint32_t *ret_longest)
 {
 	const struct image *im = bare->build->image;
-	uint64_t bytes = 0;
 	uint32_t end = 0;
 	int rc = 0;
 
@@ -462,22 +472,25 @@ static int find_gaps(struct bare *bare, uint32_t *ret_longest)
 		if (g->start < end)
 			return -EFBIG;
 		end = g->end;
-		bytes += g->end - g->start;
+		*ret_bytes += g->end - g->start;
 		if (g->end - g->start > *ret_longest)
 			*ret_longest = g->end - g->start;
 	}
-	return bytes > BARE_BYTES ? -EFBIG : 0;
+	return 0;
 }
 
 static int work(struct bare *bare)
 {
+	uint64_t bytes = 0;
 	uint32_t longest = 0;
-	int rc = find_gaps(bare, &longest);
+	int rc = find_gaps(bare, &bytes, &longest);
 
 	if (rc || longest == 0)
 		return rc;
 	rc = make_rules(bare);
-	if (rc)
+	for (size_t i = 0; bytes > READ_BYTES && i < bare->gaps.n && !rc; i++)
+		rc = leave_unjudged(bare, &bare->gaps.v[i]);
+	if (rc || bytes > READ_BYTES)
 		return rc;
 	bare->code = malloc(longest);
 	bare->places = malloc(longest);
@@ -486,7 +499,7 @@ static int work(struct bare *bare)
 
 int bare__add(struct build *b)
 {
-	struct bare bare = { .build = b };
+	struct bare bare = { .build = b, .left = JUDGE_BYTES };
 	int rc;
 
 	if (b->image->machine != EM_X86_64)
