@@ -37,7 +37,7 @@ static void write_groups(struct buf *b, const struct groups *g)
 {
 	buf__byte(b, '[');
 	for (size_t i = 0; i < g->v.n; i++) {
-		if (!str__eq(g->v.v[i].v[0].name, STR("__address__")) || g->v.v[i].v[0].value.n == 0)
+		if (!str__eq(g->v.v[i].v[0].name, STR("__address__")))
 			abort();
 		buf__text(b, i ? "," : "");
 		write_labels(b, &g->v.v[i]);

@@ -63,7 +63,7 @@ static void put_encoded(struct buf *out, struct dcm_str name)
 /* is_alone: no other label beside it is called the same but for dots. */
 static void put(struct buf *out, struct dcm_str name, bool is_alone)
 {
-	const size_t before = out->n;
+	const uint32_t before = (uint32_t)out->n;
 	struct dcm_str text;
 
 	if (is_legacy(name)) {
@@ -72,7 +72,8 @@ static void put(struct buf *out, struct dcm_str name, bool is_alone)
 	}
 	for (uint32_t i = 0; i < name.n; i++)
 		buf__byte(out, (uint8_t)folded(name.p[i]));
-	text = (struct dcm_str){ (const char *)out->data + before, (uint32_t)(out->n - before) };
+	text = buf__view(out);
+	text = (struct dcm_str){ text.p + before, text.n - before };
 	/* Neither of those that are encoded, nor of those that are nobody's labels. */
 	if (out->error || (is_alone && is_legacy(text) && !str__starts(text, STR("__"))))
 		return;
