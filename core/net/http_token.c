@@ -235,7 +235,7 @@ static int add_assertion(struct http_token *t, const char *key, struct buf *form
 
 	if (r == 0)
 		field(form, "assertion", (const char *)assertion.data);
-	buf__fini(&assertion);
+	wipe(&assertion); /* whoever has it is the client for ten minutes */
 	return r == 0 && form->error ? error__nomem(err) : r;
 }
 
