@@ -54,8 +54,29 @@ static void walk(const struct dict *d)
 	}
 }
 
+/* Of what is taken whole, the names alone are the same. */
+static void check_names(const struct dict *d, const uint8_t *data, size_t size)
+{
+	struct dict *names = dict__new();
+	struct dict_counts have = { 0 };
+	uint64_t lost = 0;
+
+	if (!names || era_record__decode_names(names, data, size, &have, &lost) < 0 ||
+	    names->strings.n != d->strings.n || names->label_sets.n != d->label_sets.n ||
+	    names->series.n != d->series.n || names->types.n != d->types.n || names->stacks.n)
+		abort();
+	dict__unref(names);
+}
+
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
+	struct dict_counts have = { 0 };
+	struct dict *names = dict__new();
+	uint64_t n = 0;
+
+	if (names && is_small(data, size))
+		era_record__decode_names(names, data, size, &have, &n);
+	dict__unref(names);
 	const struct dict_counts since = { .strings = 1, .label_sets = 1 };
 	struct dict *d = dict__new(), *again = dict__new();
 	struct buf bytes = { 0 };
@@ -63,6 +84,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 
 	if (d && again && is_small(data, size) && era_record__decode(d, data, size, &lost) == 0) {
 		walk(d);
+		check_names(d, data, size);
 		if (lost == 0 && (era_record__encode(d, &since, NULL, 0, &bytes) < 0 ||
 				  era_record__decode(again, bytes.data, bytes.n, &lost_again) < 0))
 			abort();

@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * tests/storage/test_lacks.c - what a damaged dictionary takes out of answers is told
+ * tests/storage/test_lacks.c - what questions read of dictionaries, and what a damaged one takes out of
+ * answers is told
  *
  * One record after the other of an era's dictionary is damaged on a simulated disk, and every kind
- * of question is asked. The oracle is the store before: an answer that is not what it was says that
- * it lacks something, and where.
+ * of question is asked, of who writes the store and of who only reads it. The oracle is the store before: an
+ * answer that is not what it was says that it lacks something, and where.
  *
  * One thread: not run under TSan.
  */
@@ -17,8 +18,10 @@
 #include "core/batch/batch.h"
 #include "core/batch/builder.h"
 #include "plugins/storage/answer/ask.h"
+#include "plugins/storage/local/eras.h"
 #include "plugins/storage/local/inspect.h"
 #include "plugins/storage/local/look.h"
+#include "plugins/storage/local/reader.h"
 #include "plugins/storage/local/upkeep.h"
 #include "tests/contract/storage_answers.h"
 #include "tests/storage/counter.h"
@@ -77,6 +80,22 @@ static void begin(struct asking *a)
 static void reopen(struct asking *a)
 {
 	bench__restart(&a->bench, false);
+}
+
+/* The same directory, which is only read. */
+static void open_reader(struct asking *a)
+{
+	struct bench *b = &a->bench;
+
+	assert_int_equal(
+		reader__open(&b->storage.host, sim__vfs(b->sim), &b->options, &b->store, NULL), 0);
+}
+
+static void close_store(struct asking *a)
+{
+	store__close(a->bench.store);
+	a->bench.store = NULL;
+	sim__restart(a->bench.sim, false);
 }
 
 /* Flips a byte of the payload of record `at`; false: there are not so many. */
@@ -292,11 +311,10 @@ static void check_quiet(struct asking *a)
 	buf__fini(&out);
 }
 
-static void test_what_a_record_had_is_told(void **state)
+static void check_damaged_records(bool only_read)
 {
 	unsigned n_records = 0, n_differ = 0;
 	bool more = true;
-	(void)state;
 
 	for (int at = 0; more; at++) {
 		static struct questions q;
@@ -309,10 +327,12 @@ static void test_what_a_record_had_is_told(void **state)
 		for (unsigned i = 0; i < q.n; i++)
 			assert_int_equal(ask_one(&a, q.v[i], &before[i]).n, 0);
 		era__path(path, a.bench.store->eras.v[1]->number);
-		store__close(a.bench.store);
-		sim__restart(a.bench.sim, false);
+		close_store(&a);
 		more = damage(&a, path, at);
-		bench__open(&a.bench);
+		if (only_read)
+			open_reader(&a);
+		else
+			bench__open(&a.bench);
 		for (int i = 0; more && i < 2; i++) {
 			struct sentences s = { .path = path };
 
@@ -320,7 +340,10 @@ static void test_what_a_record_had_is_told(void **state)
 			check_quiet(&a);
 			assert_int_equal(inspect__check(a.bench.store, note_sentence, &s), 1);
 			assert_int_equal(s.n, 1);
-			reopen(&a);
+			if (!only_read)
+				reopen(&a);
+			else
+				eras__trim(a.bench.store);
 		}
 		n_records += more;
 		for (unsigned i = 0; i < q.n; i++)
@@ -330,6 +353,118 @@ static void test_what_a_record_had_is_told(void **state)
 		bench__fini(&a.bench);
 	}
 	assert_true(n_records >= 3 && n_differ > 50);
+}
+
+static void test_what_a_record_had_is_told(void **state)
+{
+	(void)state;
+	check_damaged_records(false);
+	check_damaged_records(true);
+}
+
+/* How many dictionaries are there, whole or their names alone. */
+static unsigned n_read(const struct store *s, bool names)
+{
+	unsigned n = 0;
+
+	for (size_t i = 0; i < s->eras.n; i++)
+		n += (names ? s->eras.v[i]->names : s->eras.v[i]->dict) != NULL;
+	return n;
+}
+
+static bool is_cumulative(const struct store *s, struct dcm_str type)
+{
+	for (size_t i = 0; i < s->eras.n; i++) {
+		const struct dict *d = s->eras.v[i]->dict;
+
+		for (uint32_t k = 0; k < d->types.n; k++)
+			if (str__eq(dict__type_at(d, k)->text, type) &&
+			    dict__type_at(d, k)->parts.temporality == DCM_CUMULATIVE)
+				return true;
+	}
+	return false;
+}
+
+/* Stacks, and what only they refer to, are read for merges, and for increases. */
+static void test_lists_and_points_read_names_alone(void **state)
+{
+	static struct questions q;
+	struct buf before[QUESTIONS_MAX] = { 0 };
+	unsigned n_points[2] = { 0 };
+	bool stacks[QUESTIONS_MAX];
+	struct asking a;
+	(void)state;
+
+	begin(&a);
+	make_questions(&a, &q);
+	for (unsigned i = 0; i < q.n; i++) {
+		assert_int_equal(ask_one(&a, q.v[i], &before[i]).n, 0);
+		stacks[i] = q.v[i].what == ASK_MERGE ||
+			    (q.v[i].what == ASK_POINTS &&
+			     is_cumulative(a.bench.store, q.v[i].sel[0].type));
+		n_points[stacks[i]] += q.v[i].what == ASK_POINTS;
+	}
+	assert_true(n_points[false] && n_points[true]);
+	close_store(&a);
+	for (unsigned i = 0; i < q.n; i++) {
+		struct buf now = { 0 }, line = { 0 };
+
+		open_reader(&a);
+		assert_int_equal(n_read(a.bench.store, false) + n_read(a.bench.store, true), 0);
+		assert_int_equal(ask_one(&a, q.v[i], &now).n, 0);
+		if (answers__differ(&before[i], &now, &line))
+			fail_msg("question %u of kind %d:\n%s", i, (int)q.v[i].what,
+				 (const char *)line.data);
+		assert_true(n_read(a.bench.store, stacks[i]) == 0 || q.v[i].what == ASK_POINTS);
+		assert_true(n_read(a.bench.store, !stacks[i]) > 0);
+		close_store(&a);
+		buf__fini(&now);
+		buf__fini(&line);
+	}
+	for (unsigned i = 0; i < q.n; i++)
+		buf__fini(&before[i]);
+	buf__fini(&q.types);
+	buf__fini(&q.series);
+	bench__fini(&a.bench);
+}
+
+/* The whole takes the place of the names, and both go when they are too many. */
+static void test_names_come_and_go(void **state)
+{
+	struct asked all = {
+		.what = ASK_SERIES,
+		.sel = { { .size = sizeof(all.sel[0]), .from_ms = INT64_MIN, .to_ms = INT64_MAX } },
+		.n_sel = 1
+	};
+	struct buf out = { 0 };
+	struct asking a;
+	(void)state;
+
+	begin(&a);
+	close_store(&a);
+	a.bench.options.dictionary_max_bytes = 1;
+	open_reader(&a);
+	struct store *s = a.bench.store;
+	for (int i = 0; i < 2; i++) {
+		ask_one(&a, all, &out);
+		assert_int_equal(n_read(s, true), 2);
+		assert_true(eras__bytes(s->eras.v[0]) > 0);
+		eras__trim(s);
+		assert_int_equal(n_read(s, true), 0);
+	}
+	ask_one(&a, all, &out);
+	const uint64_t names_bytes = eras__bytes(s->eras.v[0]);
+	struct era *era = NULL;
+	assert_int_equal(store__era(s, s->eras.v[0]->number, &era, NULL), 0);
+	assert_true(era->dict && !era->names && eras__bytes(era) > names_bytes);
+	eras__trim(s);
+	assert_int_equal(n_read(s, true), 0);
+	assert_int_equal(n_read(s, false), 1); /* somebody has it */
+	era__unref(era);
+	eras__trim(s);
+	assert_int_equal(n_read(s, false), 0);
+	bench__fini(&a.bench);
+	buf__fini(&out);
 }
 
 static void test_a_lost_dictionary_is_one_finding(void **state)
@@ -497,6 +632,8 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_what_a_record_had_is_told),
+		cmocka_unit_test(test_lists_and_points_read_names_alone),
+		cmocka_unit_test(test_names_come_and_go),
 		cmocka_unit_test(test_a_lost_dictionary_is_one_finding),
 		cmocka_unit_test(test_lost_records_before_the_range_are_found_at_once),
 		cmocka_unit_test(test_what_is_lost_before_the_range_is_told_where_it_matters),

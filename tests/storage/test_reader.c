@@ -543,7 +543,7 @@ static void test_dictionaries_come_and_go(void **state)
 	assert_int_equal(vfs_posix__new(p.dir, true, &v, NULL), 0);
 	assert_int_equal(reader__open(&p.reader.host, v, &o, &s, NULL), 0);
 	assert_in_range(s->eras.n, 4, 6);
-	assert_int_equal(n_dictionaries(s), 1);
+	assert_int_equal(n_dictionaries(s), 0);
 	snprintf(first_log, sizeof(first_log), "%s/%s", p.dir, era__path(path, s->eras.v[0]->number));
 	assert_int_equal(access(first_log, F_OK), 0);
 	remove_to(&p, 47);

@@ -181,6 +181,63 @@ static void comes_back(void **state)
 	}
 }
 
+static void same_names(const struct dict *a, const struct dict *b)
+{
+	assert_int_equal(a->strings.n, b->strings.n);
+	for (uint32_t i = 0; i < a->strings.n; i++)
+		assert_true(str__eq(dict__str(a, i), dict__str(b, i)));
+	same_labels(a, b, 0);
+	same_series(a, b, 0);
+	assert_int_equal(a->types.n, b->types.n);
+	for (uint32_t i = 0; i < a->types.n; i++) {
+		assert_true(str__eq(dict__type_at(a, i)->text, dict__type_at(b, i)->text));
+		assert_int_equal(dict__lacks_type(a, i), dict__lacks_type(b, i));
+	}
+	for (uint32_t i = 0; i < a->series.n; i++)
+		assert_int_equal(dict__lacks_series(a, i), dict__lacks_series(b, i));
+}
+
+/* The same as of the whole dictionary, with the record `left_out` lost, and nothing beside them. */
+static void check_names(unsigned left_out)
+{
+	CLEANUP(dict__unrefp) struct dict *d = dict__new();
+	CLEANUP(dict__unrefp) struct dict *all = dict__new();
+	CLEANUP(dict__unrefp) struct dict *names = dict__new();
+	struct dict_counts have = { 0 };
+
+	for (unsigned i = 0; i < N_RECORDS; i++) {
+		uint64_t lost = 0, lost_too = 0;
+		struct dict_counts end, counts;
+		struct buf record = { 0 };
+
+		grow(d, i, &record);
+		assert_int_equal(era_record__end(record.data, record.n, &end), 0);
+		counts = dict__counts(d);
+		assert_memory_equal(&end, &counts, sizeof(end));
+		if (i != left_out) {
+			assert_int_equal(era_record__decode(all, record.data, record.n, &lost), 0);
+			assert_int_equal(era_record__decode_names(names, record.data, record.n,
+								  &have, &lost_too),
+					 0);
+			assert_int_equal(lost, lost_too);
+			assert_int_equal(lost > 0, i == left_out + 1);
+			assert_memory_equal(&have, &counts, sizeof(have));
+			same_names(all, names);
+		}
+		buf__fini(&record);
+	}
+	const struct dict_counts is = dict__counts(names);
+	assert_int_equal(
+		is.mappings + is.functions + is.processes + is.locations + is.nodes + is.stacks, 0);
+}
+
+static void names_alone(void **state)
+{
+	(void)state;
+	check_names(N_RECORDS); /* none */
+	check_names(1);
+}
+
 /*
  * What follows a lost record keeps its numbers; what was in it is empty, and is never taken for
  * anything.
@@ -270,9 +327,16 @@ static void out_of_order(void **state)
 	assert_int_equal(era_record__decode(back, record.data, record.n, &lost), -EBADMSG);
 	for (size_t n = 0; n < record.n; n++) {
 		CLEANUP(dict__unrefp) struct dict *cut = dict__new();
+		CLEANUP(dict__unrefp) struct dict *names = dict__new();
+		struct dict_counts have = { 0 };
 
 		assert_int_equal(era_record__decode(cut, record.data, n, &lost), -EBADMSG);
+		assert_int_equal(era_record__decode_names(names, record.data, n, &have, &lost), -EBADMSG);
 	}
+	/* Strings would say it too, but of these alone. */
+	struct dict_counts have = { .stacks = 1 };
+	CLEANUP(dict__unrefp) struct dict *names = dict__new();
+	assert_int_equal(era_record__decode_names(names, record.data, record.n, &have, &lost), -EBADMSG);
 	buf__fini(&record);
 }
 
@@ -294,6 +358,16 @@ static void without_memory(void **state)
 		dict__unref(back);
 	}
 	FAILMALLOC_SWEEP (i) {
+		struct dict_counts have = { 0 };
+		struct dict *names = dict__new();
+		int r = names ? era_record__decode_names(names, record.data, record.n, &have, &lost)
+			      : -ENOMEM;
+
+		failmalloc__disarm();
+		assert_true(r == 0 || r == -ENOMEM);
+		dict__unref(names);
+	}
+	FAILMALLOC_SWEEP (i) {
 		struct buf again = { 0 };
 		int r = era_record__encode(d, &since, NULL, 0, &again);
 
@@ -307,9 +381,9 @@ static void without_memory(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(comes_back),	  cmocka_unit_test(a_lost_record),
-		cmocka_unit_test(lost_callers),	  cmocka_unit_test(out_of_order),
-		cmocka_unit_test(without_memory),
+		cmocka_unit_test(comes_back),	cmocka_unit_test(a_lost_record),
+		cmocka_unit_test(names_alone),	cmocka_unit_test(lost_callers),
+		cmocka_unit_test(out_of_order), cmocka_unit_test(without_memory),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

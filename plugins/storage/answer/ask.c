@@ -19,13 +19,15 @@ static void begin_view(const struct ask *a, struct view *v, const struct dcm_hos
 	v->stock = a->stock;
 }
 
-/* What a question of one selection looks at. The view may be ended after a failure too. */
-static int look(struct ask *a, struct view *v, const struct dcm_select *sel, bool needs_type,
+/* What a list, or points, of one selection look at. The view may be ended after a failure too. */
+static int look(struct ask *a, struct view *v, const struct dcm_select *sel, bool points,
 		struct dcm_error *err)
 {
-	int r = answer__check_select(sel, needs_type, err);
+	int r = answer__check_select(sel, points, err);
 
 	begin_view(a, v, a->host, sel, 1);
+	v->names_only = true;
+	v->increases = points;
 	if (r < 0)
 		return r;
 	return meter__explain(a->take(a, v), sel->budget, err);

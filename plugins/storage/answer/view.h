@@ -89,6 +89,12 @@ struct view {
 	const struct dcm_host *host;
 	const struct dcm_select *sel; /* [n_sel] */
 	uint32_t n_sel;
+	/*
+	 * The question's, set before a store takes the view. names_only: it is answered without stacks, so
+	 * that dictionaries may lack these and what only they refer to; with increases that is so unless a
+	 * type is cumulative.
+	 */
+	bool names_only, increases;
 	/* The store's, set between init and seal where it has any. */
 	struct view_filters filters;
 	/* A piece was left out, says any thread that helps. May be NULL. */

@@ -65,6 +65,7 @@ void era__unref(struct era *e)
 	if (!e || atomic_fetch_sub_explicit(&e->refs, 1, memory_order_acq_rel) != 1)
 		return;
 	dict__unref(e->dict);
+	dict__unref(e->names);
 	log_file__close(e->log);
 	log_image__fini(&e->image);
 	pthread_mutex_destroy(&e->load_lock);
@@ -83,9 +84,35 @@ int era__map(struct era *e, struct vfs *v, struct dcm_error *err)
 	return log_image__map(v, era__path(path, e->number), &e->image, err);
 }
 
+static int count_record(void *ctx, const struct frame *f)
+{
+	era_record__end(f->payload, f->n, ctx); /* who reads it says what is wrong */
+	return 0;
+}
+
+int era__count(struct era *e, struct dcm_error *err)
+{
+	struct dict_counts counts = { 0 };
+	struct log_found found;
+	char path[ERA_PATH_BYTES];
+	int r = log_image__read(&e->image, era__path(path, e->number), ERA_LOG_KIND, count_record,
+				&counts, &found, err);
+
+	if (r == 0)
+		e->known = counts;
+	return r;
+}
+
+struct dict *era__dict(const struct era *e, bool names_only)
+{
+	return e->dict || !names_only ? e->dict : e->names;
+}
+
 struct loading {
 	struct dict *dict;
-	uint64_t n_lost; /* entries */
+	bool names_only;
+	struct dict_counts have; /* then */
+	uint64_t n_lost;	 /* entries */
 };
 
 static int take_record(void *ctx, const struct frame *f)
@@ -96,7 +123,8 @@ static int take_record(void *ctx, const struct frame *f)
 
 	if (f->type != ERA_FRAME_RECORD)
 		return -EBADMSG;
-	r = era_record__decode(l->dict, f->payload, f->n, &lost);
+	r = l->names_only ? era_record__decode_names(l->dict, f->payload, f->n, &l->have, &lost)
+			  : era_record__decode(l->dict, f->payload, f->n, &lost);
 	l->n_lost += lost;
 	return r;
 }
@@ -132,8 +160,8 @@ bool era__is_final(int error)
 int era__fetch(const struct era *e, const struct era_how *how, struct era_content *ret,
 	       struct dcm_error *err)
 {
-	struct era_content c = { .dict = dict__new() };
-	struct loading l = { .dict = c.dict };
+	struct era_content c = { .dict = dict__new(), .names_only = how->names_only };
+	struct loading l = { .dict = c.dict, .names_only = how->names_only };
 	struct log_found found = { .n_lost = 0 };
 	char path[ERA_PATH_BYTES];
 	int r;
@@ -162,9 +190,16 @@ int era__fetch(const struct era *e, const struct era_how *how, struct era_conten
 
 void era__take(struct era *e, struct era_content *c)
 {
+	e->damaged |= c->damaged;
+	if (c->names_only) {
+		e->names = c->dict;
+		*c = (struct era_content){ .dict = NULL };
+		return;
+	}
+	dict__unref(e->names);
+	e->names = NULL;
 	e->dict = c->dict;
 	e->log = c->log;
-	e->damaged |= c->damaged;
 	e->loaded_lsn = e->log ? log_file__last_lsn(e->log) : 0;
 	e->logged = e->written = dict__counts(e->dict);
 	e->logged_bytes = dict__bytes(e->dict);
@@ -203,16 +238,18 @@ static bool is_logged(const struct era *e)
 
 bool era__can_unload(const struct era *e)
 {
-	return e->dict && (!e->in_log || e->closed) && is_logged(e) &&
-	       atomic_load_explicit(&e->dict->refs, memory_order_acquire) == 1;
+	const struct dict *d = era__dict(e, true);
+
+	return d && (!e->in_log || e->closed) && is_logged(e) &&
+	       atomic_load_explicit(&d->refs, memory_order_acquire) == 1;
 }
 
 void era__unload(struct era *e, struct era_content *ret)
 {
 	const uint64_t last = e->log ? log_file__last_lsn(e->log) : 0;
 
-	*ret = (struct era_content){ .dict = e->dict, .log = e->log };
-	e->dict = NULL;
+	*ret = (struct era_content){ .dict = era__dict(e, true), .log = e->log };
+	e->dict = e->names = NULL;
 	e->log = NULL;
 	e->n_records = last > e->n_records ? last : e->n_records;
 }

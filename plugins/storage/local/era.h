@@ -47,10 +47,11 @@ enum {
 struct era {
 	_Atomic uint32_t refs;
 	uint32_t number;
-	int64_t begin_ms;	    /* of the time it covers */
-	uint64_t n_records;	    /* that the log has at least: the manifest promises them */
-	struct dict *dict;	    /* NULL: not loaded */
-	struct log_file *log;	    /* with it */
+	int64_t begin_ms;   /* of the time it covers */
+	uint64_t n_records; /* that the log has at least: the manifest promises them */
+	struct dict *dict;  /* NULL: not loaded */
+	struct dict *names; /* of an image what series, types and labels are, when that alone was read */
+	struct log_file *log;	    /* with dict */
 	struct log_image image;	    /* beside the process that writes: the log as it was */
 	uint64_t loaded_lsn;	    /* of it then */
 	pthread_mutex_t load_lock;  /* held by who reads the log; before the store's lock */
@@ -93,10 +94,15 @@ void era__unref(struct era *e); /* NULL is fine */
 
 /* Takes the log's image, which fetch() reads from now on; nothing can be logged. -ENOENT: there is no log. */
 int era__map(struct era *e, struct vfs *v, struct dcm_error *err);
+/* What its records say that the dictionary has, without reading them: into `known`. 0 or as fetch(). */
+int era__count(struct era *e, struct dcm_error *err);
+/* The dictionary, or with names_only perhaps `names`; NULL: not loaded. */
+struct dict *era__dict(const struct era *e, bool names_only);
 
 /* How a log is read. */
 struct era_how {
 	struct vfs *vfs;
+	bool names_only;      /* of an image */
 	dcm_report_fn report; /* of damage; may be NULL */
 	void *ctx;
 };
@@ -105,7 +111,7 @@ struct era_how {
 struct era_content {
 	struct dict *dict; /* referenced */
 	struct log_file *log;
-	bool damaged;
+	bool damaged, names_only;
 };
 void era_content__fini(struct era_content *c); /* a zeroed one too */
 
@@ -117,7 +123,7 @@ int era__fetch(const struct era *e, const struct era_how *how, struct era_conten
 	       struct dcm_error *err);
 /* Is that so for good? */
 bool era__is_final(int error);
-/* Into an era that is not loaded. */
+/* Into an era that is not loaded; the dictionary in the place of its names. */
 void era__take(struct era *e, struct era_content *c);
 /*
  * Both, when the dictionary is not there. What is so for good is remembered: the same again at the

@@ -42,6 +42,7 @@ struct loader {
 	struct dict *d;
 	struct dict_counts now; /* of d, with what the record adds: ids must be below */
 	const uint32_t *had; /* [N_KINDS] entries below are there already, and not to be compared; NULL: none */
+	bool names_only; /* but for is_name() tables are stepped over */
 	const uint8_t *text, *text_end;
 	uint32_t id; /* of the entry at hand */
 };
@@ -615,10 +616,30 @@ static int find_text(struct loader *l, const uint64_t *lengths, uint32_t n, stru
 	return 0;
 }
 
+/* What series, types and labels are made of. */
+static bool is_name(enum kind kind)
+{
+	return kind == STRINGS || kind == LABEL_SETS || kind == SERIES || kind == TYPES;
+}
+
+static int skip_table(enum kind kind, uint32_t n, uint64_t n_items, struct pfor_in *in)
+{
+	int r = 0;
+
+	for (unsigned c = 0; r == 0 && c < tables[kind].n_columns; c++)
+		r = pfor__skip(in, n);
+	for (unsigned c = 0; r == 0 && c < tables[kind].n_item_columns; c++)
+		r = pfor__skip(in, n_items);
+	return r;
+}
+
 static int decode_table(struct loader *l, enum kind kind, uint32_t first, uint32_t n,
 			uint64_t n_items, struct pfor_in *in)
 {
 	struct columns columns = { 0 };
+
+	if (l->names_only && !is_name(kind))
+		return skip_table(kind, n, n_items, in);
 	int r = get_columns(in, &tables[kind], n, n_items, &columns);
 
 	if (r == 0 && kind == STRINGS)
@@ -668,15 +689,22 @@ static struct dict_counts counts_of(const uint32_t *n)
 	};
 }
 
+/* What there is behind the record. */
+static struct dict_counts end_of(const struct header *h)
+{
+	uint32_t end[N_KINDS];
+
+	for (unsigned k = 0; k < N_KINDS; k++)
+		end[k] = h->first[k] + h->n[k];
+	return counts_of(end);
+}
+
 /* Behind the header, into a dictionary that has all that is before. */
 static int decode_tables(struct loader *l, const struct header *h, struct pfor_in *in)
 {
-	uint32_t now[N_KINDS];
 	int r = 0;
 
-	for (unsigned k = 0; k < N_KINDS; k++)
-		now[k] = h->first[k] + h->n[k];
-	l->now = counts_of(now);
+	l->now = end_of(h);
 	for (unsigned k = 0; r == 0 && k < N_KINDS; k++)
 		r = decode_table(l, k, h->first[k], h->n[k], h->n_items[k], in);
 	return r == 0 && in->p != in->end ? -EBADMSG : r;
@@ -695,6 +723,37 @@ int era_record__decode(struct dict *d, const uint8_t *p, size_t n, uint64_t *ret
 
 	r = dict__fill(d, &first, ret_lost);
 	return r ? r : decode_tables(&l, &h, &in);
+}
+
+int era_record__decode_names(struct dict *d, const uint8_t *p, size_t n, struct dict_counts *have,
+			     uint64_t *ret_lost)
+{
+	struct pfor_in in = { p, p + n };
+	struct loader l = { .d = d, .names_only = true };
+	uint32_t had[N_KINDS], names[N_KINDS] = { 0 };
+	uint64_t lost = 0;
+	struct header h;
+	int r = get_header(&in, &h);
+
+	spread(have, had);
+	for (unsigned k = 0; r == 0 && k < LEARNT; k++) {
+		if (is_name(k))
+			names[k] = h.first[k];
+		else if (h.first[k] < had[k])
+			r = -EBADMSG;
+		else
+			lost += h.first[k] - had[k];
+	}
+	if (r < 0)
+		return r;
+	const struct dict_counts first = counts_of(names);
+
+	r = dict__fill(d, &first, ret_lost);
+	if (r < 0)
+		return r;
+	*ret_lost += lost;
+	*have = end_of(&h);
+	return decode_tables(&l, &h, &in);
 }
 
 void era_record__put_counts(struct buf *to, const struct dict_counts *c)
@@ -723,6 +782,17 @@ int era_record__first(const uint8_t *p, size_t n, struct dict_counts *ret)
 
 	if (r == 0)
 		*ret = counts_of(h.first);
+	return r;
+}
+
+int era_record__end(const uint8_t *p, size_t n, struct dict_counts *ret)
+{
+	struct pfor_in in = { p, p + n };
+	struct header h;
+	int r = get_header(&in, &h);
+
+	if (r == 0)
+		*ret = end_of(&h);
 	return r;
 }
 

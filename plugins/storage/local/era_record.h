@@ -31,13 +31,21 @@ int era_record__encode(const struct dict *d, const struct dict_counts *since,
  */
 int era_record__decode(struct dict *d, const uint8_t *p, size_t n, uint64_t *ret_lost);
 
+/*
+ * The same of strings, label sets, series and types alone, into a dictionary of nothing else; the rest is
+ * stepped over. *have: what the records so far have of each kind, zeroed before the first.
+ */
+int era_record__decode_names(struct dict *d, const uint8_t *p, size_t n, struct dict_counts *have,
+			     uint64_t *ret_lost);
+
 /* Counts as ERA_RECORD_COUNTS_BYTES, in the order of the kinds. */
 enum { ERA_RECORD_COUNTS_BYTES = 40 };
 void era_record__put_counts(struct buf *to, const struct dict_counts *c);
 struct dict_counts era_record__get_counts(const uint8_t *p);
 
-/* The numbers at which a record begins. 0 or -EBADMSG. */
+/* The numbers at which a record begins, and ends. 0 or -EBADMSG. */
 int era_record__first(const uint8_t *p, size_t n, struct dict_counts *ret);
+int era_record__end(const uint8_t *p, size_t n, struct dict_counts *ret);
 /*
  * The same for a record that begins where the dictionary has entries already. They must say what
  * the record does, but for those of a dictionary with gaps. 0, -ENOMEM, or -EBADMSG: some entries

@@ -10,13 +10,14 @@ struct era_how eras__how(const struct store *s)
 }
 
 /* With the era's load_lock, so that nobody else puts a dictionary where there is none. */
-static int load(struct store *s, struct era *e, struct dcm_error *err)
+static int load(struct store *s, struct era *e, bool names_only, struct dcm_error *err)
 {
-	const struct era_how how = eras__how(s);
+	struct era_how how = eras__how(s);
 	struct era_content c = { .dict = NULL };
 
+	how.names_only = names_only && s->only_read;
 	pthread_rwlock_rdlock(&s->lock);
-	bool there = e->dict, final = e->unreadable;
+	bool there = era__dict(e, how.names_only), final = e->unreadable;
 	pthread_rwlock_unlock(&s->lock);
 	if (there)
 		return 0;
@@ -34,10 +35,10 @@ static int load(struct store *s, struct era *e, struct dcm_error *err)
 	return r;
 }
 
-int eras__load(struct store *s, struct era *e, struct dcm_error *err)
+int eras__load(struct store *s, struct era *e, bool names_only, struct dcm_error *err)
 {
 	pthread_mutex_lock(&e->load_lock);
-	int r = load(s, e, err);
+	int r = load(s, e, names_only, err);
 	pthread_mutex_unlock(&e->load_lock);
 	if (r == 0)
 		atomic_store_explicit(&e->told, false, memory_order_relaxed);
@@ -58,7 +59,9 @@ static bool is_idle(const struct store *s, const struct era *e)
 
 uint64_t eras__bytes(const struct era *e)
 {
-	return e->dict ? dict__bytes(e->dict) + labels__bytes(&e->dict->labels) : 0;
+	const struct dict *d = era__dict(e, true);
+
+	return d ? dict__bytes(d) + labels__bytes(&d->labels) : 0;
 }
 
 /*

@@ -273,6 +273,7 @@ static struct look *look__new(struct view *v, struct store *s)
 		return NULL;
 	l->store = s;
 	l->view = v;
+	l->names_only = v->names_only;
 	pthread_mutex_init(&l->gaps_lock, NULL);
 	lacks__init(&l->lacks);
 	lacks__init(&l->lacks_before);
@@ -303,14 +304,15 @@ static bool is_wanted(const struct look *l, const struct stored *b)
 /* The era's number in the view, which it gets when it has none yet. DCM_NONE: memory. */
 static uint32_t view_era(struct look *l, struct era *e)
 {
-	const struct dict_counts counts = dict__counts(e->dict);
+	struct dict *d = era__dict(e, l->names_only);
+	const struct dict_counts counts = dict__counts(d);
 
 	for (size_t i = 0; i < l->eras.n; i++)
 		if (l->eras.v[i] == e)
 			return (uint32_t)i;
 	if (!vec__push(&l->eras, e))
 		return DCM_NONE;
-	return view__era(l->view, e->dict, &counts);
+	return view__era(l->view, d, &counts);
 }
 
 static int expect_lacks(struct look *l, uint32_t era)
@@ -329,7 +331,7 @@ static int take_blocks(struct look *l)
 
 		if (!is_wanted(l, b))
 			continue;
-		if (!b->era->dict) {
+		if (!era__dict(b->era, l->names_only)) {
 			atomic_fetch_add_explicit(&l->store->n_unreadable, 1, memory_order_relaxed);
 			if (!vec__push(&l->gaps, gap_of(b, "its dictionary cannot be read")))
 				return -ENOMEM;
@@ -459,7 +461,7 @@ static int pin_eras(struct look *l, uint64_t asked_at, size_t *ret_n_missing)
 	}
 	*ret_n_missing = 0;
 	for (size_t i = 0; i < l->pins.n; i++)
-		*ret_n_missing += !l->pins.v[i].era->dict && !l->pins.v[i].failed;
+		*ret_n_missing += !era__dict(l->pins.v[i].era, l->names_only) && !l->pins.v[i].failed;
 	return 0;
 }
 
@@ -469,16 +471,16 @@ struct labels_of {
 };
 typedef VEC(struct labels_of) labels_list;
 
-static bool list_dict(labels_list *list, const struct era *e)
+static bool list_dict(labels_list *list, struct dict *d)
 {
-	if (!e->dict)
+	if (!d)
 		return true;
 	for (size_t i = 0; i < list->n; i++)
-		if (list->v[i].dict == e->dict)
+		if (list->v[i].dict == d)
 			return true;
-	if (!vec__push(list, (struct labels_of){ e->dict, e->dict->series.n }))
+	if (!vec__push(list, (struct labels_of){ d, d->series.n }))
 		return false;
-	dict__ref(e->dict);
+	dict__ref(d);
 	return true;
 }
 
@@ -490,10 +492,10 @@ static int list_labels(const struct look *l, labels_list *list)
 	bool ok = true;
 
 	for (size_t i = 0; ok && i < l->pins.n; i++)
-		ok = list_dict(list, l->pins.v[i].era);
+		ok = list_dict(list, era__dict(l->pins.v[i].era, l->names_only));
 	for (size_t k = 0; k < 2; k++)
 		for (size_t i = 0; ok && i < heads[k]->n; i++)
-			ok = list_dict(list, heads[k]->v[i]->era);
+			ok = list_dict(list, heads[k]->v[i]->era->dict);
 	return ok ? 0 : -ENOMEM;
 }
 
@@ -546,7 +548,7 @@ static int load_pinned(struct look *l)
 		r = meter__look(l->store->host, budget);
 		if (r)
 			break;
-		r = p->failed ? 0 : eras__load(l->store, p->era, &err);
+		r = p->failed ? 0 : eras__load(l->store, p->era, l->names_only, &err);
 		if (r == -ENOMEM)
 			break;
 		p->failed |= r != 0;
@@ -558,6 +560,23 @@ static int load_pinned(struct look *l)
 	}
 	eras__trim(l->store);
 	return r;
+}
+
+/* Are there types of which increases are asked for? With the lock. */
+static bool has_increases(const struct look *l)
+{
+	const struct dcm_str type = l->view->sel[0].type;
+
+	for (size_t i = 0; i < l->pins.n; i++) {
+		const struct dict *d = era__dict(l->pins.v[i].era, l->names_only);
+
+		for (uint32_t k = 0; d && k < d->types.n; k++)
+			if (dict__lacks_type(d, k) ||
+			    (str__eq(dict__type_at(d, k)->text, type) &&
+			     dict__type_at(d, k)->parts.temporality == DCM_CUMULATIVE))
+				return true;
+	}
+	return false;
 }
 
 /*
@@ -579,6 +598,10 @@ static int take_moment(struct look *l)
 		r = pin_eras(l, asked_at, &n_missing);
 		if (r == 0)
 			r = weigh_pinned(l);
+		if (r == 0 && n_missing == 0 && l->names_only && l->view->increases && has_increases(l)) {
+			l->names_only = false;
+			r = pin_eras(l, asked_at, &n_missing);
+		}
 		if (r == 0 && n_missing == 0) {
 			r = judged ? take_all(l) : list_labels(l, &labels);
 			taken = judged;

@@ -49,6 +49,7 @@ struct look_pin {
 struct look {
 	struct store *store;
 	struct view *view;	       /* which owns it */
+	bool names_only;	       /* of dictionaries that is enough, as far as is known */
 	VEC(struct look_block) blocks; /* as they were written */
 	VEC(struct era *) eras;	       /* [view.eras.n] borrowed from blocks and heads */
 	VEC(struct look_pin) pins;

@@ -104,8 +104,8 @@ static int map_eras(struct opening *g, struct dcm_error *err)
 	return 0;
 }
 
-/* How much is in the store is told by the largest dictionary that was read (kept.h). */
-static int read_largest_era(struct opening *g, struct dcm_error *err)
+/* How much is in the store is told by the largest dictionary (kept.h). */
+static int count_largest_era(struct opening *g, struct dcm_error *err)
 {
 	struct store *s = g->store;
 	struct era *largest = NULL;
@@ -113,8 +113,9 @@ static int read_largest_era(struct opening *g, struct dcm_error *err)
 	for (size_t i = 0; i < s->eras.n; i++)
 		if (!largest || s->eras.v[i]->image.n > largest->image.n)
 			largest = s->eras.v[i];
-	int r = largest ? eras__load(s, largest, err) : 0;
+	int r = largest && !largest->dict && largest->image.vfs ? era__count(largest, err) : 0;
 
+	kept__count_heads(s);
 	return is_fatal(r) ? r : 0;
 }
 
@@ -175,7 +176,7 @@ static int read_moment(struct opening *g, struct dcm_error *err)
 	if (r == 0 && store__end_replay(s))
 		r = error__nomem(err);
 	if (r == 0)
-		r = read_largest_era(g, err);
+		r = count_largest_era(g, err);
 	if (r == 0)
 		r = look_again(s->vfs, &g->manifest, &change, err);
 	if (r)

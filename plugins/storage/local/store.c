@@ -36,7 +36,7 @@ int store__era(struct store *s, uint32_t number, struct era **ret, struct dcm_er
 	pthread_rwlock_unlock(&s->lock);
 	if (!e)
 		return error__set(err, -ENOENT, "there is no era %" PRIu32, number);
-	int r = eras__load(s, e, err);
+	int r = eras__load(s, e, false, err);
 	if (r == 0)
 		*ret = e;
 	else

@@ -238,7 +238,7 @@ static int load_era(struct store *s, struct writing *w, int64_t begin_ms, struct
 		if (!e)
 			return 0;
 		w->eras.v[w->eras.n++] = e;
-		r = eras__load(s, e, err);
+		r = eras__load(s, e, false, err);
 	} while (r && era__is_final(r));
 	return r;
 }
