@@ -20,6 +20,7 @@ plugins_input_ebpf_libpure_la_SOURCES = \
 	plugins/input/ebpf/family.c plugins/input/ebpf/family.h \
 	plugins/input/ebpf/files.c plugins/input/ebpf/files.h \
 	plugins/input/ebpf/flush.c plugins/input/ebpf/flush.h \
+	plugins/input/ebpf/history.c plugins/input/ebpf/history.h \
 	plugins/input/ebpf/identity.c plugins/input/ebpf/identity.h \
 	plugins/input/ebpf/inode.c plugins/input/ebpf/inode.h \
 	plugins/input/ebpf/json_tags.c plugins/input/ebpf/json_tags.h \
@@ -33,7 +34,8 @@ plugins_input_ebpf_libpure_la_SOURCES = \
 	plugins/input/ebpf/perf_record.c plugins/input/ebpf/perf_record.h \
 	plugins/input/ebpf/probe.c plugins/input/ebpf/probe.h \
 	plugins/input/ebpf/pulse.c plugins/input/ebpf/pulse.h \
-	plugins/input/ebpf/process.c plugins/input/ebpf/process.h \
+	plugins/input/ebpf/process.c plugins/input/ebpf/process.h plugins/input/ebpf/process_table.h \
+	plugins/input/ebpf/process_image.c plugins/input/ebpf/process_image.h \
 	plugins/input/ebpf/procfs.c plugins/input/ebpf/procfs.h \
 	plugins/input/ebpf/silence.c plugins/input/ebpf/silence.h \
 	plugins/input/ebpf/record.c plugins/input/ebpf/record.h \
