@@ -13,6 +13,7 @@
 #include "core/batch/batch.h"
 #include "core/batch/builder.h"
 #include "plugins/storage/local/expire.h"
+#include "plugins/storage/local/block_file.h"
 #include "plugins/storage/local/upkeep.h"
 #include "tests/storage/store_bench.h"
 #include "tests/unit/random_batch.h"
@@ -214,6 +215,55 @@ static void test_types_have_bytes_of_their_own(void **state)
 	keep_bytes(&b, types, bytes, 3);
 	expire_all(&b);
 	must_have(&b, (const int[N_TYPES]){ 19, 17, 19 });
+	end(&b);
+}
+
+/* Flips a byte of the rows of a block that is mapped already. */
+static void flip_rows(struct stored *s, uint64_t chunk)
+{
+	const struct block *block;
+
+	assert_int_equal(stored__block(s, &block, NULL), 0);
+	*(uint8_t *)(uintptr_t)(block->sections[0] + block->chunks[chunk].rows_off) ^= 4;
+}
+
+/*
+ * Which types a block has is read once. It is damaged since: that is found when a type is too much and the rest is written
+ * anew, which saves what can be read.
+ */
+static void test_a_damaged_block_whose_types_are_known(void **state)
+{
+	enum { DAMAGED = 3, KEPT = 2 };
+	const char *types[] = { "cpu" };
+	int64_t bytes[] = { 1 << 30 };
+	struct content told = { 0 };
+	struct bench b;
+	(void)state;
+
+	fill(&b);
+	keep_bytes(&b, types, bytes, 1);
+	assert_int_equal(expire_all(&b), 0);
+	struct stored *damaged = b.store->blocks.v[DAMAGED];
+	assert_non_null(damaged->types);
+	flip_rows(damaged, 1); /* of "memory": types come in the order of their numbers */
+	bytes[0] = bytes_of(&b, 0, KEPT);
+	assert_int_equal(expire_all(&b), DAYS - KEPT);
+	assert_int_equal(b.n_complaints, 1);
+	assert_int_equal(sim__n_names(b.sim, QUARANTINE_DIR), 1);
+	assert_int_equal(b.store->lost.n, 1);
+	assert_int_equal(b.store->blocks.n, DAYS);
+	for (int day = 0; day < DAYS; day++) {
+		for (int t = day < DAYS - KEPT; t < N_TYPES; t++) {
+			struct dcm_batch *batch = batch_of_day(day, t);
+
+			if (day != DAMAGED || t != 1)
+				content__add_batch(&told, batch);
+			batch__unref(batch);
+		}
+	}
+	content__compare_store(&told, b.store);
+	content__fini(&told);
+	b.n_complaints = 0;
 	end(&b);
 }
 
@@ -439,6 +489,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_types_are_kept_for_different_times),
 		cmocka_unit_test(test_types_have_bytes_of_their_own),
+		cmocka_unit_test(test_a_damaged_block_whose_types_are_known),
 		cmocka_unit_test(test_one_block_a_call),
 		cmocka_unit_test(test_a_machine_that_is_often_off),
 		cmocka_unit_test(test_late_ones_of_a_type_that_is_kept),

@@ -31,8 +31,8 @@ struct job {
 	uint8_t level;
 	int zstd_level;
 	VEC(struct stored *) made;
-	loss_list lost;	 /* the store's, then */
-	uint64_t n_gone; /* profiles, as questions count: of the inputs, and not of what was made */
+	loss_list lost; /* the store's, then */
+	uint64_t n_gone; /* profiles, as questions count: of the inputs, and neither of what was made nor lost */
 };
 
 static void job__fini(struct job *j)
@@ -158,12 +158,17 @@ static int list_losses(void *ctx, struct manifest *next, struct dcm_error *err)
 }
 
 /* Before the exchange. */
-static void count_gone(struct job *j)
+static void count_gone(struct job *j, const struct compact_lost *lost)
 {
-	for (uint32_t i = 0; i < j->n; i++)
-		j->n_gone += j->inputs[i]->entry.n_profiles;
+	uint64_t n = 0, n_else = 0;
+
+	for (uint32_t i = 0; i < j->n; i++) {
+		n += j->inputs[i]->entry.n_profiles;
+		n_else += lost[i].n_profiles;
+	}
 	for (size_t i = 0; i < j->made.n; i++)
-		j->n_gone -= j->made.v[i]->entry.n_profiles;
+		n_else += j->made.v[i]->entry.n_profiles;
+	j->n_gone += n > n_else ? n - n_else : 0;
 }
 
 /* `lost`: [n] of the inputs. */
@@ -192,7 +197,7 @@ static int apply(struct job *j, const struct rewrite *rw, struct rewrite_made *m
 			  },
 			  err);
 	if (r == 0) {
-		count_gone(j);
+		count_gone(j, lost);
 		exchange(j);
 	}
 	return r;
