@@ -93,6 +93,11 @@ tests_storage_test_block_file_SOURCES = tests/storage/test_block_file.c tests/st
 tests_storage_test_block_file_LDFLAGS = $(AM_LDFLAGS) $(LDFLAGS_FAILMALLOC)
 tests_storage_test_block_file_LDADD = $(LOCAL_STORE_LA) $(UNIT_LIBS)
 
+unit_tests += tests/storage/test_stored
+tests_storage_test_stored_SOURCES = tests/storage/test_stored.c $(BLOCK_ROWS) $(FAILMALLOC)
+tests_storage_test_stored_LDFLAGS = $(AM_LDFLAGS) $(LDFLAGS_FAILMALLOC)
+tests_storage_test_stored_LDADD = $(LOCAL_STORE_LA) $(UNIT_LIBS)
+
 unit_tests += tests/storage/test_compact_plan
 tests_storage_test_compact_plan_SOURCES = tests/storage/test_compact_plan.c tests/unit/random.h $(FAILMALLOC)
 tests_storage_test_compact_plan_LDFLAGS = $(AM_LDFLAGS) $(LDFLAGS_FAILMALLOC)

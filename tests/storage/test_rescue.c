@@ -170,6 +170,69 @@ static void test_a_block_that_cannot_be_opened_is_set_aside(void **state)
 	bench__fini(&b);
 }
 
+static uint64_t number_at(const struct bench *b, size_t i)
+{
+	return b->store->blocks.v[i]->entry.number;
+}
+
+/* One a call, the oldest first, in whichever order they were met; what nothing told of stays. */
+static void test_the_oldest_is_rescued_first(void **state)
+{
+	enum { N = 5, UNTOLD = 1 };
+	uint64_t numbers[N];
+	struct bench b;
+	(void)state;
+
+	damage_blocks(&b, N, true);
+	for (size_t i = 0; i < N; i++)
+		numbers[i] = number_at(&b, i);
+	atomic_store(&b.store->blocks.v[UNTOLD]->told, false);
+	for (size_t i = 0; i < N - 1; i++) {
+		const size_t next = i < UNTOLD ? i : i + 1; /* of the N, which goes now */
+
+		assert_int_equal(rework__rescue(b.store, NULL, NULL), 1);
+		assert_int_equal(b.store->blocks.n, N - 1 - i);
+		for (size_t k = 0, left = 0; k < N; k++)
+			if (k == UNTOLD || k > next)
+				assert_int_equal(number_at(&b, left++), numbers[k]);
+	}
+	assert_int_equal(rework__rescue(b.store, NULL, NULL), 0);
+	assert_int_equal(number_at(&b, 0), numbers[UNTOLD]);
+	bench__fini(&b);
+}
+
+/*
+ * What is to be written anew for a removal has its turn there, in its order, and its damage is found then; but one that
+ * cannot be opened would never be written anew, so it is rescued before older ones.
+ */
+static void test_what_a_removal_writes_anew_waits_for_it(void **state)
+{
+	const struct dcm_select all = { .size = sizeof(all),
+					.from_ms = INT64_MIN,
+					.to_ms = RANDOM_BASE_NS / 1000000 + 60000 };
+	uint64_t n = 0, numbers[2];
+	struct bench b;
+	(void)state;
+
+	damage_blocks(&b, 2, false);
+	numbers[0] = number_at(&b, 0);
+	numbers[1] = number_at(&b, 1);
+	assert_int_equal(removal__select(b.store, &all, &n, NULL), 0);
+	store__close(b.store);
+	flip(&b, numbers[1], true); /* of this one nothing can be read any more */
+	bench__open(&b);
+	for (size_t i = 0; i < 2; i++)
+		atomic_store(&b.store->blocks.v[i]->told, true);
+	assert_int_equal(rework__rescue(b.store, NULL, NULL), 1);
+	assert_int_equal(b.store->blocks.n, 1);
+	assert_int_equal(number_at(&b, 0), numbers[0]);
+	assert_int_equal(rework__rescue(b.store, NULL, NULL), 0);
+	assert_int_equal(removal__drain(b.store, NULL), 0);
+	for (size_t i = 0; i < b.store->blocks.n; i++)
+		assert_true(number_at(&b, i) != numbers[0]);
+	bench__fini(&b);
+}
+
 static void check_aside(struct bench *b, unsigned n)
 {
 	assert_int_equal(atomic_load(&b->store->n_aside), n);
@@ -471,6 +534,8 @@ int main(void)
 		cmocka_unit_test(test_what_can_be_read_is_rescued),
 		cmocka_unit_test(test_many_damaged_blocks_take_their_time_and_no_more),
 		cmocka_unit_test(test_a_block_that_cannot_be_opened_is_set_aside),
+		cmocka_unit_test(test_the_oldest_is_rescued_first),
+		cmocka_unit_test(test_what_a_removal_writes_anew_waits_for_it),
 		cmocka_unit_test(test_a_block_of_a_later_version_stays),
 		cmocka_unit_test(test_a_rescue_that_fails_keeps_no_other_waiting),
 		cmocka_unit_test(test_what_is_set_aside_goes),
