@@ -63,12 +63,16 @@ static void points_as_json(const struct dcm_points *p, struct buf *b)
 
 static void points_as_text(const struct dcm_points *p, struct dcm_str unit, struct buf *b)
 {
+	struct buf name = { 0 };
 	char time[32], value[48];
 
 	buf__byte(b, '{');
 	for (uint32_t i = 0; i < p->n_labels; i++) {
 		buf__text(b, i ? ", " : "");
-		selector__put_name(p->labels[i].name, b);
+		/* As a selector is written, and cleaned for a terminal. */
+		buf__reset(&name);
+		selector__put_name(p->labels[i].name, &name);
+		render__text(buf__view(&name), 0, b);
 		buf__text(b, "=\"");
 		render__text(p->labels[i].value, 0, b);
 		buf__byte(b, '"');
@@ -77,6 +81,9 @@ static void points_as_text(const struct dcm_points *p, struct dcm_str unit, stru
 	for (uint32_t i = 0; i < p->n; i++)
 		buf__printf(b, "%s  %12s  %u profiles\n", units__format_time(p->t_ms[i] * 1000000, time),
 			    units__format_value((double)p->value[i], unit, value), p->n_profiles[i]);
+	if (name.error && !b->error)
+		b->error = name.error;
+	buf__fini(&name);
 }
 
 static void separate(struct writing *w)

@@ -50,27 +50,38 @@ static void escape(const struct writer *w, const char *text, size_t n, struct bu
 	}
 }
 
+/* How many bytes of a text come before one of `ends`; in JSON, before the string's own end too. */
+static size_t span(const char *text, const char *ends, bool is_json)
+{
+	size_t n = 0;
+
+	while (text[n] && !strchr(ends, text[n]) && !(is_json && text[n] == '"'))
+		n += is_json && text[n] == '\\' && text[n + 1] ? 2 : 1;
+	return n;
+}
+
 /*
  * A text with its URLs' secrets hidden: what stands before the host, where a user's name may be a
  * token, and the query. SCHEME://USER:PASSWORD@HOST/PATH?QUERY#..: RFC 3986, 3.2.1 and 3.4.
  */
-static void escape_urls(const struct writer *w, const char *text, struct buf *to)
+static void escape_urls(const struct writer *w, const char *text, bool is_json, struct buf *to)
 {
 	const char *host, *at, *query;
 
 	while ((host = strstr(text, "://"))) {
 		host += 3;
 		escape(w, text, (size_t)(host - text), to);
-		at = memrchr(host, '@', strcspn(host, "/?# \""));
+		at = memrchr(host, '@', span(host, "/?# ", is_json));
 		if (at && at > host)
 			buf__text(to, EFFECTIVE_HIDDEN);
 		text = at ? at : host;
-		query = text + strcspn(text, "?# \"");
-		if (*query != '?' || !query[1] || memmem(text, (size_t)(query - text), "://", 3))
+		query = text + span(text, "?# ", is_json);
+		if (*query != '?' || span(query + 1, "# ", is_json) == 0 ||
+		    memmem(text, (size_t)(query - text), "://", 3))
 			continue; /* none, or another URL's */
 		escape(w, text, (size_t)(query - text) + 1, to);
 		buf__text(to, EFFECTIVE_HIDDEN);
-		text = query + strcspn(query, "# \"");
+		text = query + span(query, "# ", is_json);
 	}
 	escape(w, text, strlen(text), to);
 }
@@ -80,7 +91,7 @@ static void write_text(const struct writer *w, const char *text)
 	struct buf shown = { 0 };
 
 	if (w->hides)
-		escape_urls(w, text, &shown);
+		escape_urls(w, text, false, &shown);
 	else
 		escape(w, text, strlen(text), &shown);
 	if (shown.error)
@@ -94,7 +105,7 @@ static void write_text(const struct writer *w, const char *text)
 static void write_json(const struct writer *w, const char *text)
 {
 	if (w->hides)
-		escape_urls(w, text, w->out);
+		escape_urls(w, text, true, w->out);
 	else
 		escape(w, text, strlen(text), w->out);
 }

@@ -41,7 +41,13 @@ static int encode(void *ctx, const struct dcm_batch *batch, const char *format, 
 	return codec__encode(batch, DCM_NONE, format, out, err);
 }
 
-/* A profile of ten seconds, main alone, whose series has ODD and pod. */
+/* A name that colours a terminal (U+009B is CSI), as anybody may send it. */
+#define RED                                                                                        \
+	"r\xc2\x9b"                                                                                \
+	"31m"
+#define RED_Q "%22r%C2%9B31m%22"
+
+/* A profile of ten seconds, main alone, whose series has ODD, pod and RED. */
 static struct dcm_batch *make_batch(void)
 {
 	CLEANUP(builder__freep) struct dcm_builder *b = builder__new(0);
@@ -54,12 +60,13 @@ static struct dcm_batch *make_batch(void)
 	struct dcm_pair pairs[] = {
 		{ builder__string(b, STR(ODD)), builder__string(b, STR("x")) },
 		{ builder__string(b, STR("pod")), builder__string(b, STR("p=1,2")) },
+		{ builder__string(b, STR(RED)), builder__string(b, STR(RED)) },
 	};
 	struct dcm_function main_function = { .name = builder__string(b, STR("main")) };
 	struct dcm_line line = { .function = builder__function(b, &main_function), .line = 1 };
 	struct dcm_location l = { .mapping = DCM_NONE, .process = DCM_NONE };
 	uint32_t location = builder__location(b, &l, &line, 1);
-	struct dcm_profile head = { .series = builder__series(b, pairs, 2),
+	struct dcm_profile head = { .series = builder__series(b, pairs, 3),
 				    .period = 1,
 				    .time_ns = clock__real(&clock__system) - 10 * SECOND,
 				    .duration_ns = 10 * SECOND };
@@ -147,6 +154,13 @@ static void a_name_in_quotes_is_one_name(void **state)
 	check("/api/v1/functions?" CPU_Q "&group_by=,,pod,", 200, "main", NULL);
 }
 
+/* Neither of them moves a cursor. */
+static void a_text_has_names_and_values_cleaned(void **state)
+{
+	(void)state;
+	check("/api/v1/series?format=text&" CPU_Q "&sum_by=" RED_Q, 200, "{r?31m=\"r?31m\"}", NULL);
+}
+
 /* So that everybody can tell which "=" is the one before the value. */
 static void a_frame_has_the_name_as_a_selector_has_it(void **state)
 {
@@ -170,6 +184,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(a_name_in_quotes_is_one_name),
+		cmocka_unit_test(a_text_has_names_and_values_cleaned),
 		cmocka_unit_test(a_frame_has_the_name_as_a_selector_has_it),
 		cmocka_unit_test(of_a_name_that_begins_as_another_it_is_said_that_nothing_has_it),
 	};

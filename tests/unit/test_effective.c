@@ -133,6 +133,7 @@ static void urls_hide_who_asks(void **state)
 		{ "x http://hush@a http://b/c?hush y",
 		  "x http://<hidden>@a http://b/c?<hidden> y" },
 		{ "http://a,http://hush@b/", "http://a,http://<hidden>@b/" },
+		{ "http://me:a\\\"hush@b/?c=d\\\"hush", "http://<hidden>@b/?<hidden>" },
 	};
 
 	(void)state;
@@ -165,6 +166,31 @@ static void what_is_no_secret_stays(void **state)
 		has_no(text, EFFECTIVE_HIDDEN);
 		free(text);
 	}
+}
+
+/* A text in JSON ends at its quote, which one of the password's own is not. */
+static void urls_in_json_hide_who_asks(void **state)
+{
+	static const struct dcm_option rows[] = {
+		{ .name = "claims", .type = DCM_OPT_JSON, .doc = "Claims." },
+	};
+	struct claims {
+		const char *json;
+	};
+	static const struct dcm_table table = DCM_TABLE(struct claims, rows);
+	static const struct claims claims = {
+		"{\"a\":\"http://me:a\\\"hush@b/?c=\\\\\\\"hush\",\"d\":\"http://"
+		"hush@e\",\"f\":\"g@h\"}"
+	};
+	struct buf out = { 0 };
+
+	(void)state;
+	effective__yaml(&table, &claims, NULL, EFFECTIVE_HIDE, 0, &out);
+	assert_string_equal(
+		(const char *)out.data,
+		"claims: {\"a\":\"http://<hidden>@b/?<hidden>\",\"d\":\"http://<hidden>@e\","
+		"\"f\":\"g@h\"}  # default\n");
+	buf__fini(&out);
 }
 
 /* A key alone would make it be there, and refused without what it needs. */
@@ -231,6 +257,7 @@ int main(void)
 		cmocka_unit_test(what_nobody_said_is_marked),
 		cmocka_unit_test(secrets_are_hidden_wherever_they_are),
 		cmocka_unit_test(urls_hide_who_asks),
+		cmocka_unit_test(urls_in_json_hide_who_asks),
 		cmocka_unit_test(what_is_no_secret_stays),
 		cmocka_unit_test(absent_ones_do_not_come_to_be),
 		cmocka_unit_test(without_memory),
