@@ -44,6 +44,24 @@ struct dcm_str url__without_query(struct dcm_str url)
 	return (struct dcm_str){ url.p, query ? (uint32_t)(query - url.p) : url.n };
 }
 
+const char *url__shown(const char *url, char *to, size_t n)
+{
+	const char *scheme = strstr(url, "://");
+	const char *host = scheme ? scheme + 3 : url;
+	const char *at = memrchr(host, '@', strcspn(host, "/?#"));
+	size_t n_scheme = (size_t)(host - url), n_rest;
+
+	host = at ? at + 1 : host;
+	n_rest = strcspn(host, "?#");
+	n_scheme = str__utf8_cut(url, n_scheme < n ? n_scheme : n - 1);
+	memcpy(to, url, n_scheme);
+	n -= n_scheme;
+	n_rest = n_rest < n ? n_rest : str__utf8_cut(host, n - 1);
+	memcpy(to + n_scheme, host, n_rest);
+	to[n_scheme + n_rest] = '\0';
+	return to;
+}
+
 struct dcm_str url__folder(struct dcm_str url)
 {
 	struct dcm_str path = url__without_query(url);

@@ -28,6 +28,12 @@ bool url__is_http(const char *url);
 /* Up to its query. */
 struct dcm_str url__without_query(struct dcm_str url);
 
+/*
+ * The address as sentences may have it, without user, password and query, cut to n - 1 bytes, on the border of a character
+ * where it is UTF-8. Returns `to`.
+ */
+const char *url__shown(const char *url, char *to, size_t n);
+
 /* Up to and with the last slash of its path: what stands beside it is put behind. "": it has no path. */
 struct dcm_str url__folder(struct dcm_str url);
 

@@ -34,7 +34,8 @@
  *   2.0  the first one with host->stack_hash(), where 1.x had the hashes in every batch
  *   2.1  host->request_waits(); dcm_request.peer; dcm_http_call.keeps_method; dcm_decode.likely_version, dcm_found.version: OTLP whose bytes do not tell is what its sender's was before
  *   2.2  dcm_output_ops.write_group(): batches that wait go together
- *   3.0  dcm_http_oauth2.grant and .assertion, in a struct that stands in those of plugins; DCM_OPT_JSON
+ *   3.0  dcm_http_oauth2.grant and .assertion, in a struct that stands in those of plugins; DCM_OPT_JSON;
+ *        write_group() says how many batches are done
  */
 #ifndef DECIMA_PLUGIN_H
 #define DECIMA_PLUGIN_H

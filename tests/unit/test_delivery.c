@@ -90,7 +90,7 @@ static struct delivery *begin(void)
 /* Of gRPC unless there is no status of it to come. */
 static int send_bytes(struct delivery *d, const char *bytes, struct dcm_error *err)
 {
-	const struct delivery_request request = { .url = "http://there",
+	const struct delivery_request request = { .url = "http://me:hush@there?key=hush",
 						  .grpc = there.grpc_status != NULL,
 						  .data = bytes,
 						  .n = strlen(bytes),

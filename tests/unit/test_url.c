@@ -44,6 +44,34 @@ static void folders(void **state)
 	}
 }
 
+static void sentences_have_no_secrets(void **state)
+{
+	static const char *const of[][2] = {
+		{ "http://me:hush@a:1/b", "http://a:1/b" },
+		{ "https://hush@[::1]/b?c=hush#hush", "https://[::1]/b" },
+		{ "http://me:hu@sh@a", "http://a" },
+		{ "http://a/b@c", "http://a/b@c" },
+		{ "unix:/run/x.sock:/b", "unix:/run/x.sock:/b" },
+		{ "me:hush@a", "a" },
+		{ "", "" },
+	};
+	char to[64];
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(of) / sizeof(of[0]); i++)
+		assert_string_equal(url__shown(of[i][0], to, sizeof(to)), of[i][1]);
+	/* "\xc3\xa4" is one character. */
+	for (size_t n = 1; n < 16; n++) {
+		const char *whole = "http://a/\xc3\xa4/b";
+
+		url__shown("http://me:hush@a/\xc3\xa4/b", to, n);
+		assert_int_equal(strlen(to), n == 11		 ? 9
+					     : strlen(whole) < n ? strlen(whole)
+								 : n - 1);
+		assert_memory_equal(to, whole, strlen(to));
+	}
+}
+
 static void good_and_bad_ones(void **state)
 {
 	static const char *const good[] = {
@@ -172,6 +200,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(folders),
+		cmocka_unit_test(sentences_have_no_secrets),
 		cmocka_unit_test(good_and_bad_ones),
 		cmocka_unit_test(curl_takes_what_we_take),
 		cmocka_unit_test(escapes_as_curl_does),

@@ -119,7 +119,6 @@ static int decima_open(const struct dcm_host *host, const void *config, void **r
 	const struct sender_config how = { .http = &c->http,
 					   .url = c->url,
 					   .path = "/decima.v1.Ingest/Write",
-					   .place = c->url,
 					   .metric = "decima_profiles_total" };
 	struct decima_output *o = NEW(struct decima_output);
 	int r;

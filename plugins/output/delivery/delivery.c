@@ -83,6 +83,7 @@ struct delivery {
 	int verdict;	 /* of request->judge */
 	bool has_retry;	 /* a RetryInfo came */
 	int64_t wait_ns;
+	char place[DELIVERY_PLACE]; /* the request's, as sentences have it */
 	char sentence[512];
 };
 
@@ -112,10 +113,12 @@ void delivery__free(struct delivery *d)
 
 int delivery__check_url(const char *option, const char *url, struct dcm_error *err)
 {
+	char shown[DELIVERY_PLACE];
+
 	if (!url__is_askable(url) || !url__is_http(url) || strpbrk(url, "?#"))
 		return error__set(err, -EINVAL,
 				  "%s: \"%s\" is not http:// or https:// with a host and no query",
-				  option, url);
+				  option, url__shown(url, shown, sizeof(shown)));
 	return 0;
 }
 
@@ -320,11 +323,6 @@ static bool is_yes(const struct dcm_http_reply *reply)
 	return reply->status >= 200 && reply->status < 300 && (!reply->fault || reply->fault == -EFBIG);
 }
 
-static const char *place_of(const struct delivery *d)
-{
-	return d->request->place ? d->request->place : d->request->url;
-}
-
 /* With the lock. */
 static void let_judge(struct delivery *d, const struct dcm_http_reply *reply)
 {
@@ -332,8 +330,8 @@ static void let_judge(struct delivery *d, const struct dcm_http_reply *reply)
 
 	d->verdict = d->request->judge(
 		reply->status, (struct dcm_str){ (const char *)reply->data, (uint32_t)reply->n }, &words);
-	snprintf(d->sentence, sizeof(d->sentence), "%.150s answered %d%s", place_of(d),
-		 reply->status, words.n ? ": " : "");
+	snprintf(d->sentence, sizeof(d->sentence), "%s answered %d%s", d->place, reply->status,
+		 words.n ? ": " : "");
 	add_words(d->sentence, sizeof(d->sentence), buf__view(&words));
 	buf__fini(&words);
 }
@@ -348,10 +346,10 @@ static void say_strange(struct delivery *d, const struct dcm_http_reply *reply)
 	type.n = type.n < 60 ? type.n : 60;
 	if (must && !header(reply, must))
 		snprintf(d->sentence, sizeof(d->sentence),
-			 "%.150s answered %d without the header %s and with ", place_of(d),
-			 reply->status, must);
+			 "%s answered %d without the header %s and with ", d->place, reply->status,
+			 must);
 	else
-		snprintf(d->sentence, sizeof(d->sentence), "%.150s answered %d with ", place_of(d),
+		snprintf(d->sentence, sizeof(d->sentence), "%s answered %d with ", d->place,
 			 reply->status);
 	add_words(d->sentence, sizeof(d->sentence), type);
 	add_words(d->sentence,
@@ -362,8 +360,8 @@ static void say_strange(struct delivery *d, const struct dcm_http_reply *reply)
 static void say_redirect(struct delivery *d, const struct dcm_http_reply *reply, struct dcm_str to)
 {
 	snprintf(d->sentence,
-		 sizeof(d->sentence), "%.150s answered %d, and a POST does not follow that: write the address as url, or sign in, to ",
-		 place_of(d), reply->status);
+		 sizeof(d->sentence), "%s answered %d, and a POST does not follow that: write the address as url, or sign in, to ",
+		 d->place, reply->status);
 	add_words(d->sentence, sizeof(d->sentence), to);
 }
 
@@ -393,9 +391,9 @@ static void say(struct delivery *d, const struct dcm_http_reply *reply)
 	}
 	if (d->grpc_status != GRPC_NONE)
 		n = snprintf(d->sentence, sizeof(d->sentence),
-			     "%.150s answered with gRPC's status %d: ", place_of(d), d->grpc_status);
+			     "%s answered with gRPC's status %d: ", d->place, d->grpc_status);
 	else
-		n = snprintf(d->sentence, sizeof(d->sentence), "%.150s answered %d%s: ", place_of(d),
+		n = snprintf(d->sentence, sizeof(d->sentence), "%s answered %d%s: ", d->place,
 			     reply->status, d->request->grpc ? " without a status of gRPC" : "");
 	if (d->grpc_status != GRPC_NONE && message)
 		url__unescape(&words, *message);
@@ -641,9 +639,9 @@ int delivery__begin(struct delivery *d, const struct delivery_request *request,
 	d->fault = 0;
 	if (r < 0)
 		return r;
+	url__shown(request->place ? request->place : request->url, d->place, sizeof(d->place));
 	if (deadline_mono_ns <= now)
-		return error__set(err, -EAGAIN, "no time is left for %s",
-				  request->place ? request->place : request->url);
+		return error__set(err, -EAGAIN, "no time is left for %s", d->place);
 	d->request = request;
 	r = start(d, deadline_mono_ns - now, err);
 	return r == 0 || r == -EINVAL ? r : -EAGAIN;

@@ -35,6 +35,7 @@
 
 struct delivery;
 
+enum { DELIVERY_PLACE = 152 }; /* bytes of an address, as sentences have it, with a NUL */
 enum delivery_rules { DELIVERY_USUAL, DELIVERY_OTLP };
 
 /*
@@ -45,8 +46,8 @@ typedef int (*delivery_judge_fn)(int status, struct dcm_str body, struct buf *re
 
 struct delivery_request {
 	const char *url;
-	const char *place;		       /* what sentences call it; NULL: url */
-	const char *method;		       /* NULL: POST */
+	const char *place;  /* what sentences call it, but for its secrets; NULL: url */
+	const char *method; /* NULL: POST */
 	const struct dcm_http_header *headers; /* [n_headers]; of gRPC none are needed */
 	uint32_t n_headers;
 	bool grpc; /* data is messages in their frames, and the trailers say how it went */

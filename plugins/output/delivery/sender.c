@@ -11,13 +11,15 @@
 
 #include "core/base/error.h"
 #include "core/base/mem.h"
+#include "core/base/url.h"
 
 int sender__open(struct sender *s, const struct dcm_host *host, const struct sender_config *config,
 		 struct dcm_error *err)
 {
 	int r;
 
-	*s = (struct sender){ .host = host, .place = config->place, .refused = DCM_NONE, .why = DCM_ERROR_INIT };
+	*s = (struct sender){ .host = host, .refused = DCM_NONE, .why = DCM_ERROR_INIT };
+	url__shown(config->url, s->place, sizeof(s->place));
 	s->url = delivery__url(config->url, config->path);
 	if (!s->url)
 		return error__nomem(err);

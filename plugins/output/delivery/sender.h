@@ -23,11 +23,11 @@ struct sender {
 	const struct dcm_host *host;
 	struct dcm_http_client *client;
 	struct delivery *delivery;
-	char *url;		 /* URL/PATH of sender_config */
-	const char *place;	 /* as sender_config */
-	struct uploads *uploads; /* the output's, whose note the state has; NULL: none */
-	struct dcm_metric *sent; /* of profiles */
-	bool is_again;		 /* for sender_fn: the batch has come before, and was not settled */
+	char *url;		    /* URL/PATH of sender_config */
+	char place[DELIVERY_PLACE]; /* as sentences have it */
+	struct uploads *uploads;    /* the output's, whose note the state has; NULL: none */
+	struct dcm_metric *sent;    /* of profiles */
+	bool is_again; /* for sender_fn: the batch has come before, and was not settled */
 	/* Privately, write()'s: */
 	struct resume resume;
 	uint32_t alone_until; /* profiles before it are sent one at a time */
@@ -38,8 +38,7 @@ struct sender {
 struct sender_config {
 	const struct dcm_http_options *http;
 	const char *url, *path; /* as delivery__url() */
-	const char *place;  /* where it sends to, as people see it; lives as long as the sender */
-	const char *metric; /* counts profiles that the other side took */
+	const char *metric;	/* counts profiles that the other side took */
 };
 
 /* 0 or a negative errno with a sentence; sender__close() in any case. */

@@ -187,7 +187,6 @@ static int otlp_open(const struct dcm_host *host, const void *config, void **ret
 	const struct sender_config how = { .http = &c->http,
 					   .url = c->url,
 					   .path = path_of(c->url, o->grpc),
-					   .place = c->url,
 					   .metric = "otlp_sent_total" };
 	r = sender__open(&o->sender, host, &how, err);
 	/* Level 1: more costs several times as much, for a tenth of the bytes. */

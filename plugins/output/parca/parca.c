@@ -97,7 +97,7 @@ static int parca_open(const struct dcm_host *host, const void *config, void **re
 {
 	const struct parca_config *c = config;
 	const struct sender_config how = {
-		.http = &c->http, .url = c->url, .path = METHOD, .place = c->url, .metric = "parca_sent_total"
+		.http = &c->http, .url = c->url, .path = METHOD, .metric = "parca_sent_total"
 	};
 	struct sender *s = NEW(struct sender);
 	int r = s ? sender__open(s, host, &how, err) : error__nomem(err);

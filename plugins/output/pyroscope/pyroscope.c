@@ -182,7 +182,6 @@ static int pyroscope_open(const struct dcm_host *host, const void *config, void 
 		.http = &c->http,
 		.url = c->url,
 		.path = paths[c->protocol],
-		.place = c->url,
 		.metric = "pyroscope_sent_total",
 	};
 	struct pyroscope *p = NEW(struct pyroscope);

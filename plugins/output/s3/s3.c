@@ -327,7 +327,7 @@ static void find_keys(const struct s3_config *c, struct dcm_http_signature *how)
 static int open_sender(struct s3_output *o, const struct dcm_host *host, struct dcm_error *err)
 {
 	const struct sender_config how = {
-		.http = &o->config->http, .url = o->place, .path = "", .place = o->place, .metric = "s3_put_total"
+		.http = &o->config->http, .url = o->place, .path = "", .metric = "s3_put_total"
 	};
 	struct dcm_http_signature signature = { .size = sizeof(signature),
 						.region = o->config->region,
