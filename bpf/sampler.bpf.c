@@ -415,6 +415,7 @@ static __always_inline void fill_head(struct sampler_head *h, struct task_struct
 static __always_inline void fill_sample(struct scratch *s, struct task_struct *task)
 {
 	struct task_struct *leader = BPF_CORE_READ(task, group_leader);
+	struct task_struct *parent = BPF_CORE_READ(leader, real_parent, group_leader);
 	struct sampler_sample *r = &s->sample;
 
 	fill_head(&r->head, task, SAMPLER_SAMPLE);
@@ -424,7 +425,9 @@ static __always_inline void fill_sample(struct scratch *s, struct task_struct *t
 	r->exec_pages = BPF_CORE_READ(task, mm, exec_vm);
 	r->period_ns = period_ns;
 	r->cpu = bpf_get_smp_processor_id();
-	r->ppid = BPF_CORE_READ(leader, real_parent, tgid);
+	r->ppid = BPF_CORE_READ(parent, tgid);
+	if (task_exec_id(parent) == r->head.exec_id)
+		r->head.flags |= SAMPLER_AS_FORKED;
 	bpf_get_current_comm(r->comm, sizeof(r->comm));
 	bpf_probe_read_kernel(r->leader_comm, sizeof(r->leader_comm), &leader->comm);
 }

@@ -375,6 +375,14 @@ static void test_sweep(void **state)
 	assert_int_equal(processes__stat(f->processes).n, 0);
 }
 
+/* A pid that no process has. */
+enum { NOBODY = 0x7ffffffe };
+
+static uint64_t pages_of(const struct maps *maps)
+{
+	return maps->exec_bytes / (uint64_t)sysconf(_SC_PAGESIZE);
+}
+
 /* A child that ended before it could be read, and called no exec(), is its parent's image. */
 static void test_inherits(void **state)
 {
@@ -385,6 +393,7 @@ static void test_inherits(void **state)
 
 	child = sample_of(pid, 1);
 	child.ppid = (uint32_t)getpid();
+	child.exec_pages = pages_of(p->maps);
 	end(pid);
 	c = processes__of(f->processes, &child, 1);
 	assert_ptr_equal(c->maps, p->maps);
@@ -396,14 +405,51 @@ static void test_inherits(void **state)
 	/* It called exec(): nothing is known. */
 	child.head.exec_id = 2;
 	assert_null(processes__of(f->processes, &child, 1)->maps);
+	/* Other code: it mapped some, or somebody else has adopted it, who called exec() as often. */
+	child.head.exec_id = 1;
+	child.head.start_ns++;
+	child.exec_pages++;
+	assert_null(processes__of(f->processes, &child, 1)->maps);
+}
+
+/* A parent that waits is never sampled: it is read once for all children that have ended, and were as they were forked. */
+static void test_inherits_of_one_that_waits(void **state)
+{
+	struct fixture *f = *state;
+	struct trail *trail = trail__new();
+	struct processes *t = processes__new(&f->host.host, f->files, NULL, trail);
+	struct sampler_sample parent = sample_of(getpid(), 1), child;
+	uint64_t pages = pages_of(processes__of(f->processes, &parent, 1)->maps);
+	pid_t pid = spawn_sleeper();
+	struct process *c;
+
+	child = sample_of(pid, 1);
+	child.ppid = (uint32_t)getpid();
+	child.exec_pages = pages;
+	end(pid);
+	/* Nobody says that it is as it was forked. */
+	assert_null(processes__of(t, &child, 1)->maps);
+	assert_int_equal(processes__stat(t).reads, 0);
+	child.head.flags = SAMPLER_AS_FORKED;
+	child.head.start_ns++;
+	c = processes__of(t, &child, 1);
+	assert_non_null(c->maps);
+	assert_true(maps__find(c->maps, (uintptr_t)test_inherits)->kind == DCM_MAPPING_FILE);
+	assert_non_null(c->identity.exe);
+	child.head.start_ns++;
+	assert_ptr_equal(processes__of(t, &child, 1)->maps, c->maps);
+	assert_int_equal(processes__stat(t).reads, 1);
+	/* The parent has ended, too. */
+	child.ppid = NOBODY;
+	child.head.start_ns++;
+	assert_null(processes__of(t, &child, 1)->maps);
+	processes__free(t);
+	trail__free(trail);
 }
 
 /* ------------------------------------------------------------------------------------------------
  * What the kernel tells
  */
-
-/* A pid that no process has. */
-enum { NOBODY = 0x7ffffffe };
 
 static struct sampler_sample sample_told(uint32_t pid, uint64_t exec_id, int64_t time_ns, uint64_t pages)
 {
@@ -912,6 +958,7 @@ int main(void)
 		TEST(test_rests_by_what_it_cost),
 		TEST(test_sweep),
 		TEST(test_inherits),
+		TEST(test_inherits_of_one_that_waits),
 		TEST(test_ended_early),
 		TEST(test_swap_of_equal_size),
 		TEST(test_swap_behind_a_reading),

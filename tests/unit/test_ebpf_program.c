@@ -131,6 +131,7 @@ static void test_of_a_zombie(void **state)
 	processes__file(t, p, maps__find(p->maps, (uintptr_t)test_of_a_zombie));
 	child = sample_of(pid);
 	child.ppid = (uint32_t)getpid();
+	child.exec_pages = p->maps->exec_bytes / (uint64_t)sysconf(_SC_PAGESIZE);
 	kill(pid, SIGKILL);
 	assert_int_equal(waitid(P_PID, (id_t)pid, &(siginfo_t){ 0 }, WEXITED | WNOWAIT), 0);
 	c = processes__of(t, &child, 1);

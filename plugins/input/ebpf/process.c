@@ -210,27 +210,48 @@ static bool is_filtered(const struct processes *t, const struct process *p)
 	return t->only.n > 0;
 }
 
+/* A state of the parent's that the child may have had when it was sampled: who adopted it has other code. */
+static bool take_image(const struct processes *t, struct process *p, const struct process *of,
+		       const struct sampler_sample *sample)
+{
+	struct maps *maps = of->exec_id == p->exec_id ? history__matching(t, of, sample) : NULL;
+
+	if (!maps)
+		return false;
+	if (!p->maps)
+		p->maps = maps__ref(maps);
+	p->via = of->via;
+	if (!p->identity.exe)
+		p->identity.exe = process_table__copy(of->identity.exe);
+	return true;
+}
+
 /*
  * A child that ended before we came and never called exec() was its parent's image still: mappings
- * and program are those of the parent, where that is known.
+ * and program are those of the parent, where that is known. One that nobody has sampled, as it waits for its children, is
+ * read: it has called no exec() until the child was sampled, nor has anybody told of one since.
  */
-static void inherit(struct processes *t, struct process *p, uint32_t ppid)
+static void inherit(struct processes *t, struct process *p, const struct sampler_sample *sample)
 {
-	for (struct process *parent = *process_table__bucket(t, ppid); parent; parent = parent->next) {
-		if (parent->id.pid != ppid || parent->start_ns > p->start_ns)
+	const struct trail_origin then = { .kind = TRAIL_FORK,
+					   .ppid = sample->ppid,
+					   .time_ns = (int64_t)sample->head.time_ns };
+	const struct process *parent;
+
+	for (parent = *process_table__bucket(t, sample->ppid); parent; parent = parent->next) {
+		if (parent->id.pid != sample->ppid || parent->start_ns > p->start_ns)
 			continue;
 		if (!p->identity.cgroup && parent->cgroup_id == p->cgroup_id)
 			p->identity.cgroup = process_table__copy(parent->identity.cgroup);
 		p->is_filtered = is_filtered(t, p);
-		if (parent->exec_id != p->exec_id || !parent->maps)
-			continue;
-		if (!p->maps)
-			p->maps = maps__ref(parent->maps);
-		p->via = parent->via;
-		if (!p->identity.exe)
-			p->identity.exe = process_table__copy(parent->identity.exe);
-		return;
+		if (take_image(t, p, parent, sample))
+			return;
 	}
+	if (p->maps || !t->trail || !(sample->head.flags & SAMPLER_AS_FORKED))
+		return;
+	parent = process_image__read_parent(t, p, &then);
+	if (parent && parent->start_ns <= p->start_ns)
+		take_image(t, p, parent, sample);
 }
 
 static void find_cgroup(struct processes *t, struct process *p)
@@ -348,7 +369,7 @@ static void find_image(struct processes *t, struct process *p, const struct samp
 	if (!p->identity.exe)
 		p->identity.exe = take_ptr(image.exe);
 	if (dir < 0)
-		inherit(t, p, sample->ppid);
+		inherit(t, p, sample);
 	if (dir >= 0)
 		find_identity(t, p, dir, exe);
 	if (t->identities && !p->identity.executable && !p->unanswered_ns)
