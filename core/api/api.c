@@ -24,7 +24,8 @@
 #define TREE_PARAMS	  "max_nodes", "under", FORM
 #define LIST_PARAMS	  PARAMS("match", RANGE, TEXT)
 #define DEBUGINFO_SERVICE "/parca.debuginfo.v1alpha1.DebuginfoService/"
-#define NAME_PARAMS	  PARAMS("limit", "match", "prefix", RANGE, TEXT)
+#define NAME_FIELDS	  "limit", "match", "prefix", RANGE, TEXT
+#define NAME_PARAMS	  PARAMS(NAME_FIELDS)
 
 /* Of those that take FILTERS. */
 static const char *const filters[] = { FILTERS, NULL };
@@ -61,6 +62,12 @@ static const struct http_route routes_table[] = {
 	  .handler = api__values,
 	  .params = NAME_PARAMS,
 	  .doc = "values of a label" },
+	{ .pattern = "/api/v1/values",
+	  .role = HTTP_ROLE_READ,
+	  .handler = api__values,
+	  .params = PARAMS("label", NAME_FIELDS),
+	  .doc = "the same, of any label: clients make something else of a path with . or .. in "
+		 "it" },
 	{ .pattern = "/api/v1/series",
 	  .role = HTTP_ROLE_READ,
 	  .handler = api__series,

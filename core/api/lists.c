@@ -211,5 +211,10 @@ void api__values(void *ctx, const struct http_request *req, struct http_response
 {
 	struct dcm_str name = http_request__path_param(req, "name");
 
-	list_names(ctx, req, &name, resp);
+	if (name.n == 0)
+		name = http_request__param(req, "label");
+	if (name.n == 0)
+		http_response__problem(resp, 400, "label: missing; give its name");
+	else
+		list_names(ctx, req, &name, resp);
 }

@@ -56,12 +56,6 @@ void ask__path(struct ask *q, const char *path)
 	buf__text(&q->target, path);
 }
 
-void ask__segment(struct ask *q, const char *segment)
-{
-	buf__byte(&q->target, '/');
-	url__escape(&q->target, str__of(segment));
-}
-
 void ask__param(struct ask *q, const char *name, const char *value)
 {
 	if (!value)

@@ -34,7 +34,6 @@ struct ask {
 
 /* PATH must be clean already; params are percent-encoded. A NULL value adds nothing. */
 void ask__path(struct ask *q, const char *path);
-void ask__segment(struct ask *q, const char *segment); /* one more path segment, encoded */
 void ask__param(struct ask *q, const char *name, const char *value);
 
 /*

@@ -194,9 +194,8 @@ int query_verbs__values(const struct args *a)
 {
 	struct ask q = { 0 };
 
-	ask__path(&q, "/api/v1/labels");
-	ask__segment(&q, a->operands[0]);
-	ask__path(&q, "/values");
+	ask__path(&q, "/api/v1/values");
+	ask__param(&q, "label", a->operands[0]);
 	return ask_listed(a, &q);
 }
 

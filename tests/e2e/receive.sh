@@ -46,6 +46,12 @@ sums() {
 printf 'main;work 30\nmain;idle 12\n' | push folded 200 '/api/v1/ingest?name=demo&label=service_name=shop&label=env=a%3Db'
 expect receive.answer_counts '{"profiles":1,"samples":2}' "$dir/answer"
 sums folded_is_stored 42 'demo:samples:count:::delta{service_name="shop",env="a=b"}'
+# No path can hold this label: what sends it makes another path of it.
+printf 'main;work 30\n' | push label_of_dots 200 '/api/v1/ingest?name=dots&label=..=far&label=.=near'
+for label in .:near ..:far; do
+	ask query values "${label%:*}" --from now-1h --to now+1m >"$dir/values" 2>&1
+	expect "receive.values_of_${label%:*}" "${label#*:}" "$dir/values"
+done
 # Without a time of its own the same may be meant to come again; with one it is a retry.
 printf 'main;work 30\nmain;idle 12\n' | push folded_again 200 '/api/v1/ingest?name=demo&label=service_name=shop&label=env=a%3Db'
 sums untimed_adds_up 84 'demo:samples:count:::delta{service_name="shop"}'

@@ -227,6 +227,16 @@ await check("filters_are_the_servers", async () => {
     assert(text.includes("filtered out") === (want.filtered[0] !== 0), `${chip}: ${text}`);
   }
 });
+await check("values_of_a_label_that_no_path_can_hold", async () => {
+  for (const label of [".", "..", "a/b"]) {
+    const answer = page.waitForResponse((r) => r.url().includes("/api/v1/values?") && new URL(r.url()).searchParams.get("label") === label);
+    await $("query").fill("");
+    await $("query").pressSequentially(`${cpu}{"${label}"="`);
+    const note = (await answer).headers()["decima-note"] ?? "";
+    assert(note.includes(`"${label}"`), `${label}: ${(await answer).url()}: ${note}`);
+  }
+  await page.keyboard.press("Escape");
+});
 await check("wrong_selector_has_a_place", async () => {
   await open(`explore?q=${q}&${fixed}`);
   await $("query").fill(`${cpu}{comm=1}`);

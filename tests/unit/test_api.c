@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * tests/unit/test_api.c - every endpoint and every parameter, over a graph whose store holds texts
- * that
+ * tests/unit/test_api.c - every endpoint and every parameter, over a graph whose store holds texts that
  * JSON and terminals do not like, and values at the end of their range
  */
 #include "tests/unit/unit.h"
@@ -279,6 +278,7 @@ static const char *const answers[] = {
 	"/api/v1/types?",
 	"/api/v1/labels?from=0",
 	"/api/v1/labels/service_name/values?match=%7B%7D",
+	"/api/v1/values?label=service_name",
 	"/api/v1/series?" SERIES_Q,
 	"/api/v1/series?" SERIES_Q "&top=1",
 	"/api/v1/flame?" TREE_Q,
@@ -572,6 +572,7 @@ static void names_that_nothing_has_are_said(void **state)
 		{ "/api/v1/callers?" MAIN_Q, NULL },
 		{ "/api/v1/labels/nope/values?", "the label \"nope\"" },
 		{ "/api/v1/labels/service_name/values?", NULL },
+		{ "/api/v1/values?label=..", "the label \"..\"" },
 		{ "/api/v1/series?" CPU_Q "&sum_by=service_name,a%20b", "the label \"a b\"" },
 		{ "/api/v1/series?" CPU_Q "&sum_by=service_name,service_name", NULL },
 		{ "/api/v1/flame?" CPU_Q "&group_by=nope,service_name", "the label \"nope\"" },
@@ -740,6 +741,7 @@ static void wrong_parameters_are_named(void **state)
 		{ "/api/v1/flame?" CPU_Q "&max_rows=-1", "max_rows: \"-1\"" },
 		{ "/api/v1/flame?" CPU_Q "&width=100000", "width: \"100000\"" },
 		{ "/api/v1/functions?" CPU_Q "&sort=age", "sort: \"age\"" },
+		{ "/api/v1/values", "label: missing" },
 		{ "/api/v1/callers?" CPU_Q, "function: missing" },
 		{ "/api/v1/callees?" CPU_Q, "function: missing" },
 		{ "/api/v1/diff?a_q=" CPU, "b_q: missing" },

@@ -122,7 +122,7 @@ export const types = (signal?: AbortSignal) => json<{ types: TypeInfo[]; truncat
 export const labels = (match: string, from: number, to: number, signal?: AbortSignal) =>
   json<{ labels: Named[] }>("labels", [["match", match], ["from", at(from)], ["to", at(to)]], signal);
 export const values = (label: string, match: string, from: number, to: number, signal?: AbortSignal, prefix = "") =>
-  json<{ values: Named[]; truncated: boolean }>(`labels/${encodeURIComponent(label)}/values`, [["match", match], ["from", at(from)], ["to", at(to)], ["prefix", prefix || undefined]], signal);
+  json<{ values: Named[]; truncated: boolean }>("values", [["label", label], ["match", match], ["from", at(from)], ["to", at(to)], ["prefix", prefix || undefined]], signal);
 export const series = (params: Params, signal?: AbortSignal) => json<SeriesAnswer>("series", params, signal);
 
 let lastId = 0;
