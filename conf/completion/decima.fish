@@ -2,7 +2,8 @@
 # conf/completion/decima.fish - fish's completion of decima, which asks `decima complete`
 function __decima_complete
 	set -l words (commandline -opc)
-	set -l current (commandline -ct | string collect)
+	# As decima would get it, without the shell's own quotes: fish writes what is chosen with those that were begun.
+	set -l current (string unescape -- (commandline -ct | string collect); or commandline -ct)
 	# Of --name=PATH the shell completes the path.
 	set -l name (string match -r -- '^--[^=]*=' "$current")
 	set -l path (string replace -r -- '^--[^=]*=' '' "$current")

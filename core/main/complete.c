@@ -13,6 +13,7 @@
 
 #include "core/base/mem.h"
 #include "core/base/str.h"
+#include "core/query/selector.h"
 
 /* The line up to its last word. */
 struct typed {
@@ -21,14 +22,33 @@ struct typed {
 	bool operands_only;		/* "--" was there, or an operand that ends the options */
 };
 
+/* A name as a list has it: in quotes where it needs them, or where one was typed. */
+static void put_listed(struct dcm_str name, struct dcm_str typed, struct buf *out)
+{
+	selector__put_name(name, out);
+	if (typed.n == 0 || typed.p[0] != '"' || out->error || out->data[0] == '"')
+		return;
+	buf__reset(out);
+	buf__printf(out, "\"%.*s\"", STR_ARG(name));
+}
+
 void complete__add(struct complete *c, const char *word, const char *meaning)
 {
-	struct dcm_str rest = { c->last.p + c->head.n, c->last.n - c->head.n };
+	struct dcm_str rest = { c->last.p + c->head.n, c->last.n - c->head.n }, text = str__of(word);
+	struct buf listed = { 0 };
 
-	if (!str__starts(str__of(word), rest))
+	if (c->listed) {
+		put_listed(text, rest, &listed);
+		text = buf__view(&listed);
+		c->out.error = listed.error ? listed.error : c->out.error;
+	}
+	if (!str__starts(text, rest)) {
+		buf__fini(&listed);
 		return;
+	}
 	buf__str(&c->out, c->head);
-	buf__text(&c->out, word);
+	buf__str(&c->out, text);
+	buf__fini(&listed);
 	if (meaning && meaning[0]) {
 		buf__byte(&c->out, '\t');
 		buf__append(&c->out, meaning, strcspn(meaning, "\n"));
@@ -91,6 +111,27 @@ static bool add_second_words(struct complete *c, const char *group)
  * Values and operands
  */
 
+/* Where the last name of a list begins: commas between quotes are a name's own, as selector__names() reads them. */
+static uint32_t last_name(struct dcm_str list)
+{
+	uint32_t start = 0;
+	char quote = '\0';
+
+	for (uint32_t i = 0; i < list.n; i++) {
+		const char ch = list.p[i];
+
+		if (quote == '\0' && i == start && strchr("\"'`", ch))
+			quote = ch;
+		else if (quote != '\0' && quote != '`' && ch == '\\')
+			i++;
+		else if (quote != '\0' && ch == quote)
+			quote = '\0';
+		else if (quote == '\0' && ch == ',')
+			start = i + 1;
+	}
+	return start;
+}
+
 /* What may stand for a placeholder, as the tables write them: "FILE", "SELECTOR_A", "L,..". */
 static void add_for(struct complete *c, const struct args *line, struct dcm_str what)
 {
@@ -105,15 +146,15 @@ static void add_for(struct complete *c, const struct args *line, struct dcm_str 
 			add_for_shell(c, shell[i].for_shell);
 			return;
 		}
-	/* Of a list, the part behind the last comma is completed. */
-	if (str__ends(what, STR(",.."))) {
-		for (uint32_t n = c->head.n; n < c->last.n; n++)
-			if (c->last.p[n] == ',')
-				c->head.n = n + 1;
+	/* Of a list, the last name is completed. */
+	c->listed = str__ends(what, STR(",.."));
+	if (c->listed) {
+		c->head.n += last_name((struct dcm_str){ c->last.p + c->head.n, c->last.n - c->head.n });
 		what.n -= 3;
 	}
 	if (c->lookup)
 		c->lookup(c, line, what);
+	c->listed = false;
 }
 
 /* The value of an option, of which c->head is what stands before it in the same word. */

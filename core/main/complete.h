@@ -25,6 +25,7 @@ struct complete {
 	struct buf out;	     /* the answer; caller frees. Its `error` says whether memory ran out */
 	struct dcm_str last; /* internal: what every candidate has to begin with */
 	struct dcm_str head; /* internal: the part of it that stays, as "--format=" or "a,b," */
+	bool listed;	     /* internal: candidates are names in a list */
 };
 
 /*

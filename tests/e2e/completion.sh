@@ -77,6 +77,9 @@ cases() {
 	types profile_type_from_its_middle "decima query top process_cpu:c$tab" "<query><top><$cpu>"
 	types label "decima query values service_n$tab" '<query><values><service_name>'
 	types label_of_a_list "decima query stacks --group-by=x,service_n$tab" '<query><stacks><--group-by=x,service_name>'
+	types comma_in_a_name "decima query stacks --group-by '\"a,b\",service_n$tab" '<query><stacks><--group-by><"a,b",service_name>'
+	types comma_in_a_name_of_one_word "decima query stacks --group-by=\\\"a,b\\\",service_n$tab" '<query><stacks><--group-by="a,b",service_name>'
+	types words_in_quotes "decima query 'stacks' --group-by \"x y,service_n$tab" '<query><stacks><--group-by><x y,service_name>'
 	types plugin "decima describe --plugin-path $plugins storage/m$tab" "<describe><--plugin-path><$plugins><storage/memory>"
 	types file "decima convert some$tab" '<convert><some file.pb.gz>'
 	types file_of_an_option "decima check --config=some$tab" '<check><--config=some file.pb.gz>'

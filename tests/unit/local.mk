@@ -643,7 +643,7 @@ unit_tests += tests/unit/test_complete
 tests_unit_test_complete_SOURCES = tests/unit/test_complete.c $(FAILMALLOC) \
 	core/main/args.c core/main/args.h core/main/complete.c core/main/complete.h
 tests_unit_test_complete_LDFLAGS = $(AM_LDFLAGS) $(LDFLAGS_FAILMALLOC)
-tests_unit_test_complete_LDADD = $(BASE_LA) $(UNIT_LIBS)
+tests_unit_test_complete_LDADD = $(QUERY_LA) $(UNIT_LIBS)
 
 unit_tests += tests/unit/test_output_file
 tests_unit_test_output_file_SOURCES = tests/unit/test_output_file.c $(FAILMALLOC) \

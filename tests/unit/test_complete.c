@@ -39,6 +39,7 @@ static const struct args_verb verbs[] = {
 
 /* What was looked up, and what the line's --config was. */
 static char looked_up[64];
+static bool with_comma; /* a name is offered that a list has in quotes */
 
 static void lookup(struct complete *c, const struct args *line, struct dcm_str placeholder)
 {
@@ -47,6 +48,8 @@ static void lookup(struct complete *c, const struct args *line, struct dcm_str p
 	complete__add(c, "one", "first");
 	complete__add(c, "other", NULL);
 	complete__add(c, "two", "second");
+	if (with_comma)
+		complete__add(c, "x,\"y", NULL);
 }
 
 /* LINE is split at its blanks; one at its end begins an empty word. */
@@ -126,6 +129,25 @@ static void test_values(void **state)
 	assert_string_equal(looked_up, "KEY=VALUE of run, none");
 }
 
+/* As the lists of the API read them: a comma between quotes is the name's own. */
+static void test_lists(void **state)
+{
+	(void)state;
+	expect("run --by=\"a,b\",tw", "--by=\"a,b\",two\tsecond\n");
+	expect("run --by=\"a,tw", "");
+	expect("run --by 'a,o", "");
+	expect("run --by `a\\`,o", "`a\\`,one\tfirst\n`a\\`,other\n");
+	expect("run --by \"a\\\",b\",tw", "\"a\\\",b\",two\tsecond\n");
+	/* Elsewhere a quote is a character of the name. */
+	expect("run --by a\"b,tw", "a\"b,two\tsecond\n");
+	expect("run --by x,\"t", "x,\"two\"\tsecond\n");
+	with_comma = true;
+	expect("run --by one,", "one,one\tfirst\none,other\none,two\tsecond\none,\"x,\\\"y\"\n");
+	expect("run --by \"x,", "\"x,\\\"y\"\n");
+	expect("query top x", "x,\"y\n");
+	with_comma = false;
+}
+
 static void test_operands(void **state)
 {
 	(void)state;
@@ -174,9 +196,10 @@ static void test_memory(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_verbs),	  cmocka_unit_test(test_options),
-		cmocka_unit_test(test_values),	  cmocka_unit_test(test_operands),
-		cmocka_unit_test(test_no_lookup), cmocka_unit_test(test_memory),
+		cmocka_unit_test(test_verbs),  cmocka_unit_test(test_options),
+		cmocka_unit_test(test_values), cmocka_unit_test(test_operands),
+		cmocka_unit_test(test_lists),  cmocka_unit_test(test_no_lookup),
+		cmocka_unit_test(test_memory),
 	};
 
 	return cmocka_run_group_tests_name("complete", tests, NULL, NULL);
