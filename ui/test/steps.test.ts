@@ -4,7 +4,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import type { SeriesAnswer } from "../src/api/client.ts";
-import { align, alone, linesOf, totalOf } from "../src/chart/steps.ts";
+import { align, alone, keyOf, linesOf, totalOf } from "../src/chart/steps.ts";
 
 /** As the server answers: of hosts that use one core each, a profile each `every` ms of `length` ms, by the steps that they begin in. */
 function answerOf(step_ms: number, every: number, length: number, hosts = 1, until = 3_600_000): SeriesAnswer {
@@ -52,4 +52,10 @@ test("profiles that say nothing of their time stay as they came", () => {
   const answer = answerOf(10_000, 60_000, 0);
   assert.deepEqual(linesOf(answer), { step_ms: 10_000, lines: answer.series });
   assert.deepEqual(align([], 10_000, 1), { axis: [], columns: [] });
+});
+
+test("lines whose names read alike are two all the same", () => {
+  const all: Record<string, string>[] = [{ a: "1 b=2" }, { a: "1", b: "2" }, { a: "1", b: "" }, { a: "1" }, { "a=1 b": "2" }, { a: "", b: "\u2013" }, { a: "\u2013", b: "" }, {}];
+  assert.equal(new Set(all.map((labels) => keyOf({ labels }))).size, all.length);
+  assert.equal(keyOf({ labels: { a: "1 b=2" } }), keyOf({ labels: { a: "1 b=2" } }));
 });

@@ -3,6 +3,7 @@
 
 import * as api from "../api/client.ts";
 import { nameOfSeries } from "../chart/chart.tsx";
+import { keyOf } from "../chart/steps.ts";
 import { visible } from "../flame/names.ts";
 import { writeSelector } from "../query/selector.ts";
 import { follows } from "./actions.ts";
@@ -42,7 +43,7 @@ export function StoppedTargets(props: { from: number; to: number }) {
           <thead><tr><th>Target</th><th>The last came</th></tr></thead>
           <tbody>
             {stopped.slice(0, SHOWN).map((s) => (
-              <tr key={nameOfSeries(s.of)}>
+              <tr key={keyOf(s.of)}>
                 <td class="wide mono">{visible(nameOfSeries(s.of))}</td>
                 <td><button class="link" onClick={() => before(s)}>{format.time(s.last, state.value.utc)}</button></td>
               </tr>

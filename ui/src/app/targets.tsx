@@ -84,7 +84,7 @@ function Endpoints(props: { all: Endpoint[] }) {
       <p><input class="words" type="search" aria-label="Endpoints with these words" placeholder="Job, address, label, state" value={word} onInput={(e) => setWord(e.currentTarget.value)} /></p>
       <table class="list" data-testid="endpoints">
         <thead><tr><th>State</th><th>Job</th><th>Profile</th><th>Last</th><th class="n">Took</th><th class="n">Size</th><th class="n">Samples</th><th>Where, and what it said</th></tr></thead>
-        <tbody>{found.slice(0, ROWS_MAX).map((e) => <Row key={`${e.input} ${e.job} ${e.profile} ${e.url} ${labelsText(e.labels)}`} of={e} />)}</tbody>
+        <tbody>{found.slice(0, ROWS_MAX).map((e) => <Row key={JSON.stringify([e.input, e.job, e.profile, e.url, e.labels])} of={e} />)}</tbody>
       </table>
       {found.length > ROWS_MAX && <p class="about">{format.count(found.length - ROWS_MAX)} more; narrow them above.</p>}
       {found.length === 0 && <p class="about">None has these words.</p>}

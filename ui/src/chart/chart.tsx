@@ -8,7 +8,7 @@ import * as format from "../app/format.ts";
 import { visible } from "../flame/names.ts";
 import { writeName } from "../query/selector.ts";
 import { isDark } from "../theme/theme.ts";
-import { type Line, align, alone, linesOf, totalOf } from "./steps.ts";
+import { type Line, align, alone, keyOf, linesOf, totalOf } from "./steps.ts";
 
 const MOST = 25;
 const HEIGHT = 132;
@@ -192,7 +192,7 @@ export function Chart(props: ChartProps) {
   }, [props.selection, marked, props.answer, isDark.value, props.utc]);
 
   useLayoutEffect(() => {
-    series.forEach((one, i) => plot.current?.setSeries(i + 1, { show: !hidden.has(nameOfSeries(one)) }));
+    series.forEach((one, i) => plot.current?.setSeries(i + 1, { show: !hidden.has(keyOf(one)) }));
   }, [hidden, props.answer, isDark.value, props.utc]);
 
   const onKey = (e: KeyboardEvent) => {
@@ -216,15 +216,15 @@ export function Chart(props: ChartProps) {
     if (e.altKey) props.onCompare(range);
     else props.onSelect(range);
   };
-  const toggle = (name: string) => {
+  const toggle = (key: string) => {
     const next = new Set(hidden);
-    if (!next.delete(name)) next.add(name);
+    if (!next.delete(key)) next.add(key);
     setHidden(next);
   };
   /** Alone; once more, all. The first of the two clicks has hidden or shown it already. */
-  const solo = (name: string) => {
-    const others = series.map(nameOfSeries).filter((n) => n !== name);
-    setHidden(others.every((n) => hidden.has(n)) && hidden.has(name) ? new Set() : new Set(others));
+  const solo = (key: string) => {
+    const others = series.map(keyOf).filter((k) => k !== key);
+    setHidden(others.every((k) => hidden.has(k)) && hidden.has(key) ? new Set() : new Set(others));
   };
   return (
     <div class="lines">
@@ -246,8 +246,8 @@ interface LegendProps {
   hidden: ReadonlySet<string>;
   all: number;
   textOf: (s: Line) => string;
-  onToggle: (name: string) => void;
-  onSolo: (name: string) => void;
+  onToggle: (key: string) => void;
+  onSolo: (key: string) => void;
   onLabels: ChartProps["onLabels"];
 }
 
@@ -273,24 +273,24 @@ function SeriesLegend(props: LegendProps) {
         </li>
       )}
       {lines.map(({ s, i }) => {
-        const name = nameOfSeries(s);
+        const key = keyOf(s);
         const menu = (e: MouseEvent) => {
           e.preventDefault();
           const place = (e.currentTarget as HTMLElement).closest(".lines")!.getBoundingClientRect();
           props.onLabels(s.labels, Math.min(e.clientX - place.left, place.width - 240), e.clientY - place.top);
         };
         return (
-          <li key={name}>
+          <li key={key}>
             <button
               class="plain"
               data-testid={`legend-${i}`}
-              aria-pressed={!hidden.has(name)}
+              aria-pressed={!hidden.has(key)}
               title="Click: show or hide. Double click: alone. Right click: what can be done with it."
-              onClick={(e) => (e.detail > 1 ? undefined : props.onToggle(name))}
-              onDblClick={() => props.onSolo(name)}
+              onClick={(e) => (e.detail > 1 ? undefined : props.onToggle(key))}
+              onDblClick={() => props.onSolo(key)}
               onContextMenu={menu}
             >
-              <span class="swatch" style={{ background: strokes[i % strokes.length] }} /> {visible(name)}
+              <span class="swatch" style={{ background: strokes[i % strokes.length] }} /> {visible(nameOfSeries(s))}
             </button>
             <span class="muted figure">{props.textOf(s)}</span>
           </li>

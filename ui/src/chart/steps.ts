@@ -5,6 +5,11 @@ import type { Series, SeriesAnswer } from "../api/client.ts";
 
 export type Line = Pick<Series, "labels" | "t_ms" | "value">;
 
+/** Tells a line from all others, which its name does not: a value may hold what looks like another label. */
+export function keyOf(s: Pick<Line, "labels">): string {
+  return JSON.stringify(Object.entries(s.labels));
+}
+
 export interface Lines {
   step_ms: number;
   lines: Line[];
