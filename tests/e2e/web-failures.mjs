@@ -306,6 +306,40 @@ export async function failures(t) {
     }
     await $("search").fill("");
   });
+  await check("a_search_without_end_of_what_was_asked_before", async () => {
+    await open(`explore?q=${q}&${fixed}`);
+    const frames = await $("flame").getAttribute("aria-label");
+    // Without a type nothing is asked, and what was there stays.
+    await $("query").fill('{comm="worker"}');
+    await $("query").press("Enter");
+    await page.waitForFunction(() => new URL(location.href).searchParams.get("q").startsWith("{"));
+    await $("search").fill("^((.+)+)+#$");
+    await $("search-count").getByText("takes too long").waitFor();
+    await settled();
+    assert((await $("error").count()) === 0 && (await $("flame").getAttribute("aria-label")) === frames, "what was there has gone");
+    await $("search").fill("main");
+    await $("search-count").getByText("frames").waitFor();
+    await $("search").fill("");
+  });
+  await check("what_is_shown_is_kept_whatever_else_is_made", async () => {
+    await open(`explore?q=${q}&${fixed}&rec=1`);
+    for (const sw of ["alpha", "beta", "gamma_", "main", "alpha", "beta"]) {
+      await page.evaluate((f) => {
+        const to = new URL(location.href);
+        to.searchParams.set("v", "sandwich");
+        to.searchParams.set("sw", f);
+        history.pushState(null, "", to);
+        dispatchEvent(new PopStateEvent("popstate"));
+      }, sw);
+      await page.waitForFunction((f) => document.querySelector('[data-testid="sandwich"]:not(.stale) .bun b')?.textContent === f, sw);
+    }
+    await $("panel-table").click();
+    await $("table").locator(".rows .row").first().waitFor();
+    await $("panel-flame").click();
+    await $("invert").click();
+    await page.waitForFunction(() => !document.querySelector(".stale"));
+    assert((await $("failed").count()) === 0, "it is not there any more");
+  });
   await check("a_search_without_end_spoils_no_other_file", async () => {
     await load(`main;${"a".repeat(34)} 1\n`);
     await settled();

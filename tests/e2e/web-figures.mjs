@@ -191,6 +191,33 @@ export async function figures(t) {
     });
     assert(anew.some((u) => u.includes("/flame?")) && anew.some((u) => u.includes("/series?")), anew.join(" "));
   });
+  await check("back_to_a_relative_range_is_back_to_its_moment", async () => {
+    await show(`explore?q=${q}&from=now-1h`);
+    const before = page.url();
+    await page.waitForTimeout(300);
+    const all = await asked(async () => {
+      await $("range").selectOption("now-6h");
+      await page.waitForFunction(() => location.search.includes("now-6h"));
+      await settled();
+    });
+    assert(all.some((u) => u.includes("/flame?")), "the longer range was not asked for");
+    const none = await asked(async () => {
+      await page.goBack();
+      await page.waitForFunction((u) => location.href === u, before);
+      await settled();
+      await page.goForward();
+      await page.waitForFunction(() => location.search.includes("now-6h"));
+      await settled();
+    });
+    assert(none.length === 0, none.join(" "));
+    // Loaded anew it is of now.
+    const anew = await asked(async () => {
+      await page.reload();
+      await settled();
+    });
+    const end = (all) => Date.parse(new URL(all.find((u) => u.includes("/flame?"))).searchParams.get("to"));
+    assert(end(anew) > end(all), `${new Date(end(anew)).toISOString()}: no later than before`);
+  });
   await check("new_and_gone_have_words", async () => {
     const other = encodeURIComponent(`${cpu}{comm="nameless"}`);
     for (const [a, b, word] of [[q, other, "gone in B"], [other, q, "new in B"]]) {

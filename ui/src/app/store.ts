@@ -40,23 +40,35 @@ export function addressOf(s: State, where: Screen = screen.value): string {
 /** The moment that "now" means: of the last question, or refresh, so that every panel shows the same. */
 export const now = signal(Date.now());
 
-/** How many steps of this page lie behind, and so can be gone back without leaving it. */
-const stepsHere = (): number => (typeof history.state === "number" ? history.state : 0);
+export const refreshEvery = signal(0);
+
+/** What the browser keeps beside an address. */
+interface Step {
+  behind: number; // how many steps of this page lie behind, and so can be gone back without leaving it
+  now: number; // what "now" meant: going back shows what was shown then
+}
+const stepHere = (): Partial<Step> => (history.state as Step | null) ?? {};
+const stepOf = (behind: number): Step => ({ behind, now: now.value });
+effect(() => history.replaceState(stepOf(stepHere().behind ?? 0), ""));
 
 export function stepBack(): void {
-  if (stepsHere() > 0) history.back();
+  if (stepHere().behind) history.back();
 }
+
+/** Of these an answer is; the others only look at it. */
+const asking = ["q", "from", "to", "b"] as const;
 
 /** Changes the state; `push` makes a step that Back undoes. What asks anew asks until now. */
 export function go(patch: Partial<State>, push = true, where: Screen = screen.value): void {
   const next = { ...state.value, ...patch };
   const address = addressOf(next, where);
+  const behind = stepHere().behind ?? 0;
   if (address !== location.pathname + location.search) {
-    if (push) history.pushState(stepsHere() + 1, "", address);
-    else history.replaceState(stepsHere(), "", address);
+    if (push) history.pushState(stepOf(behind + 1), "", address);
+    else history.replaceState(stepOf(behind), "", address);
   }
   batch(() => {
-    if (["q", "from", "to", "b"].some((k) => k in patch) || where !== screen.value) now.value = Date.now();
+    if (asking.some((k) => k in patch) || where !== screen.value) now.value = Date.now();
     show(next, where);
   });
 }
@@ -77,13 +89,17 @@ function show(next: State, where: Screen): void {
 
 addEventListener("popstate", () => {
   const { state: s, wrong } = parse(location.search);
-  show(s, screenOf(location.pathname));
+  const where = screenOf(location.pathname);
+  const isOther = where !== screen.value || asking.some((k) => JSON.stringify(s[k]) !== JSON.stringify(state.value[k]));
+  batch(() => {
+    // What is refreshed goes on being of now.
+    if (isOther && !refreshEvery.value) now.value = stepHere().now ?? now.value;
+    show(s, where);
+  });
   if (wrong.length) toast(`Left out of the address: ${wrong.join(", ")}`);
 });
 
 /* ---- what is asked ---- */
-
-export const refreshEvery = signal(0);
 
 export const range = computed(() => resolve({ from: state.value.from, to: state.value.to }, now.value));
 /** Of the panels: what was selected on the graph, or all. */
@@ -216,6 +232,7 @@ interface Question {
   params: api.Params;
   from: number;
   to: number;
+  type: string;
 }
 
 /** The question for the screen's tree; null: it has none, or it cannot be asked. */
@@ -224,10 +241,18 @@ function treeQuestion(s: State): Question | null {
   const isDiff = screen.value === "compare";
   const [from, to] = isDiff ? rangeB.value! : panelRange.value!;
   const params = isDiff ? diffParams(s) : treeParams(s, selectorText.value, from, to);
-  return { path: isDiff ? "diff" : "flame", params: [...params, ["max_nodes", s.max || undefined], ["format", "flametree"]], from, to };
+  return { path: isDiff ? "diff" : "flame", params: [...params, ["max_nodes", s.max || undefined], ["format", "flametree"]], from, to, type: selectorType.value };
 }
 
 const textOf = (q: Question): string => `${q.path}?${api.query(q.params)}`;
+
+/** The one that is shown, once more; null: nothing is, or what is in a file. */
+function questionBefore(): Question | null {
+  const was = tree.value.value;
+  if (!was?.question) return null;
+  const [path, query] = was.question.split("?");
+  return { path, params: [...new URLSearchParams(query)], from: was.from, to: was.to, type: was.tree.meta.type ?? "" };
+}
 
 /** What is shown answers another question than the address asks: that one is under way, or was ended. Where it asks none nothing is old. */
 export const isOld = computed(() => {
@@ -256,10 +281,11 @@ const askSeries = latest(series, (signal) => seriesOf(selectorText.value, screen
 const askSeriesB = latest(seriesB, (signal) => seriesOf(state.value.b.q || selectorText.value, around.value!, "", signal));
 
 const askTree = latest<Answer>(tree, async (signal, id) => {
-  const asked = treeQuestion(state.value)!;
-  const { path, params, from, to } = asked;
+  // An address that asks nothing leaves what was there, which another worker may have to read again.
+  const asked = treeQuestion(state.value) ?? questionBefore();
+  if (!asked) throw new Error("the address asks nothing");
+  const { path, params, from, to, type } = asked;
   const question = textOf(asked);
-  const type = selectorType.value;
   const tell = (how: { came: number } | { isRead: true }) => {
     if (tree.value.id === id) tree.value = { ...tree.value, ...how };
   };
@@ -443,6 +469,12 @@ export const shown = computed<Drawn | null>(() => {
   return (last = t ? (inOrder.value ?? last ?? { kept: t, upright: t }) : null);
 });
 export const arranging = computed(() => shown.value !== inOrder.value);
+
+trees.held = () =>
+  untracked(() => {
+    const drawn = [shown.value, arranged.value].flatMap((d) => (d ? [d.kept.id, d.upright.id] : []));
+    return [...drawn, ...(tree.value.value ? [tree.value.value.id] : [])];
+  });
 
 /** A function that the mouse or the keys are at beside the graph, which shows where it is; -1: none. */
 export const pointed = signal(-1);

@@ -55,6 +55,12 @@ interface Waiting {
   timer?: ReturnType<typeof setTimeout>;
 }
 
+/** With each request: of the trees up to number `seen` the page uses those in `held`, and no others any more. */
+export interface Uses {
+  held: number[];
+  seen: number;
+}
+
 /** What the worker says of a call: that it begins with it, or how it ended. */
 export type Said = { call: number; begun?: true; answer?: unknown; error?: string };
 
@@ -74,7 +80,10 @@ class Rpc {
   private worker: Worker | null = null;
   private calls = new Map<number, Waiting>();
   private last = 0;
+  private seen = 0;
   private readonly url: string;
+  /** The numbers of the trees that the page has a use for. */
+  held: () => number[] = () => [];
 
   constructor(url: string) {
     this.url = url;
@@ -93,7 +102,10 @@ class Rpc {
       this.calls.delete(call);
       clearTimeout(waiting.timer);
       if (error !== undefined) waiting.reject(new Error(error));
-      else waiting.resolve(answer as never);
+      else {
+        waiting.resolve(answer as never);
+        this.noteSeen(answer);
+      }
     };
     // It could not be fetched, or has no memory left. The next question starts another one.
     worker.onerror = (event) => {
@@ -103,13 +115,19 @@ class Rpc {
     return worker;
   }
 
+  /** Once whoever waits for the answer has put it where `held` finds it. */
+  private noteSeen(answer: unknown): void {
+    const { id = 0, upright } = (answer ?? {}) as { id?: number; upright?: Kept };
+    setTimeout(() => (this.seen = Math.max(this.seen, id, upright?.id ?? 0)));
+  }
+
   /** limit: ms of work after which the worker is ended, with all that it keeps. */
   ask<K extends keyof Answers>(request: Extract<Request, { op: K }>, limit?: number): Promise<Answers[K]> {
     this.worker ??= this.start();
     const call = ++this.last;
     return new Promise((resolve, reject) => {
       this.calls.set(call, { resolve: resolve as (a: never) => void, reject, limit });
-      this.worker!.postMessage({ call, request });
+      this.worker!.postMessage({ call, request, uses: { held: this.held(), seen: this.seen } satisfies Uses });
     });
   }
 

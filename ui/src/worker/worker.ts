@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // worker/worker.ts - the work on trees that the page must not wait for
 //
-// Trees stay here under a number; the page has a copy to draw from. A question that is not answered any more (a regular
+// Trees stay here under a number, as long as the page shows them; it has a copy to draw from. A question that is not answered any more (a regular
 // expression that does not end) is ended with its worker: the page starts another one and sends the bytes again.
 
 import { compared } from "../flame/compared.ts";
@@ -15,18 +15,26 @@ import { significance } from "../flame/significance.ts";
 import { splice } from "../flame/splice.ts";
 import { type Tree, decodeTree, weightsOf } from "../flame/tree.ts";
 import { readProfile, treeOfProfile, treeOfTwo } from "../open/profile.ts";
-import type { Answers, Request, Said } from "./rpc.ts";
+import type { Answers, Request, Said, Uses } from "./rpc.ts";
 
 const trees = new Map<number, Tree>();
-const KEPT = 6;
 /** Another worker, started when this one has ended, does not give its numbers again. */
 let last = Math.floor(performance.timeOrigin);
 
+/** To be drawn, and nothing else. */
+function drawn(made: Tree): { id: number; tree: Tree } {
+  return { id: ++last, tree: { ...made, weights: made.weights ?? weightsOf(made), significant: significance(made) ?? undefined } };
+}
+
+/** Until the page has no use for it. */
 function keep(made: Tree): { id: number; tree: Tree } {
-  const tree = { ...made, weights: made.weights ?? weightsOf(made), significant: significance(made) ?? undefined };
-  trees.set(++last, tree);
-  if (trees.size > KEPT) trees.delete(trees.keys().next().value!);
-  return { id: last, tree };
+  const kept = drawn(made);
+  trees.set(kept.id, kept.tree);
+  return kept;
+}
+
+function forget({ held, seen }: Uses): void {
+  for (const id of trees.keys()) if (id <= seen && !held.includes(id)) trees.delete(id);
 }
 
 function ofType(tree: Tree, type: string): Tree {
@@ -41,9 +49,6 @@ function keepWhole(tree: Tree): { id: number; tree: Tree } {
 function treeOf(id: number): Tree {
   const tree = trees.get(id);
   if (!tree) throw new Error("this tree is not here any more");
-  // The one that was asked for last goes last.
-  trees.delete(id);
-  trees.set(id, tree);
   return tree;
 }
 
@@ -70,8 +75,8 @@ const handlers: Handlers = {
     const whole = splice(treeOf(r.tree), r.node, decodeTree(r.bytes));
     return whole && keepWhole(whole);
   },
-  callers: (r) => keep(callers(treeOf(r.tree), r.func)),
-  callees: (r) => keep(callees(treeOf(r.tree), r.func)),
+  callers: (r) => drawn(callers(treeOf(r.tree), r.func)),
+  callees: (r) => drawn(callees(treeOf(r.tree), r.func)),
   functions: (r) => functionTotals(treeOf(r.tree), r.from),
   search: (r) => search(treeOf(r.tree), new RegExp(r.text, r.flags)),
 };
@@ -87,8 +92,9 @@ function copied(value: unknown, moved: Transferable[]): unknown {
   return Object.fromEntries(Object.entries(value).map(([key, v]) => [key, copied(v, moved)]));
 }
 
-self.onmessage = (event: MessageEvent<{ call: number; request: Request }>) => {
-  const { call, request } = event.data;
+self.onmessage = (event: MessageEvent<{ call: number; request: Request; uses: Uses }>) => {
+  const { call, request, uses } = event.data;
+  forget(uses);
   self.postMessage({ call, begun: true } satisfies Said);
   try {
     const answer = (handlers[request.op] as (r: Request) => unknown)(request);
