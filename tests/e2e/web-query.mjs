@@ -12,7 +12,7 @@ function labelledPprof(name, value) {
 }
 
 export async function query(t) {
-  const { $, assert, check, context, cpu, fixed, from, json, open, page, q, ready, to, url } = t;
+  const { $, assert, boxOf, check, context, cpu, fixed, from, json, open, page, q, ready, to, url } = t;
   const whole = encodeURIComponent(`${cpu}{}`);
   const param = (name) => new URL(page.url()).searchParams.get(name);
   const lines = () => $("series-legend").locator("button");
@@ -75,7 +75,7 @@ export async function query(t) {
       assert(share >= least && share <= most, `of ${seconds} s: ${share} of the width is drawn`);
       const average = await $("series-legend").locator(".figure").first().innerText();
       assert(average === (seconds === 120 ? "1 core" : "0.083 cores"), `of ${seconds} s: on average ${average}`);
-      const over = await page.locator(".u-over").boundingBox();
+      const over = await boxOf(page.locator(".u-over"));
       await page.mouse.move(over.x + over.width / 2, over.y + 30);
       await $("metrics-cursor").waitFor();
       assert((await $("series-legend").locator(".figure").first().innerText()) === "1 core", `of ${seconds} s: ${await $("series-legend").innerText()}`);
@@ -156,7 +156,7 @@ export async function query(t) {
   });
   await check("a_drag_selects", async () => {
     await open(`explore?q=${whole}&${fixed}`);
-    const over = await page.locator(".u-over").boundingBox();
+    const over = await boxOf(page.locator(".u-over"));
     const drag = async (a, b) => {
       await page.mouse.move(over.x + over.width * a, over.y + 40);
       await page.mouse.down();

@@ -7,7 +7,7 @@
 const looped = "main;f;g;f;g;h 6\nmain;f;g 4\nmain;i;i;i 3\n";
 
 export async function tools(t) {
-  const { $, assert, at, check, cpu, fixed, from, json, open, page, q, ready, to, url } = t;
+  const { $, assert, at, boxOf, check, cpu, fixed, from, json, open, page, q, ready, to, url } = t;
   const whole = encodeURIComponent(`${cpu}{}`);
   const param = (name) => new URL(page.url()).searchParams.get(name);
   const has = (name, value) => page.waitForFunction(([n, v]) => new URL(location.href).searchParams.get(n) === v, [name, value], { timeout: 5000 });
@@ -96,7 +96,7 @@ export async function tools(t) {
   });
   await check("the_lines_say_what_they_are_at_the_cursor", async () => {
     await open(`explore?q=${whole}&${fixed}`);
-    const over = await page.locator(".u-over").boundingBox();
+    const over = await boxOf(page.locator(".u-over"));
     const answer = await json(`api/v1/series?q=${whole}&from=${at(from)}&to=${at(to)}&step=10s`);
     const [one] = answer.series;
     const i = one.t_ms.findLastIndex((ms) => ms >= from && ms <= to);

@@ -10,7 +10,7 @@ function stairs() {
 }
 
 export async function ways(t) {
-  const { assert, check, context, cpu, fixed, q, url } = t;
+  const { assert, boxOf, check, context, cpu, fixed, q, url } = t;
   const page = await context.newPage();
   // As on plain http, where browsers have none.
   await page.addInitScript(() => Object.defineProperty(navigator, "clipboard", { value: undefined }));
@@ -68,10 +68,11 @@ export async function ways(t) {
     await page.goto(`${url}compare?q=${q}&from=${from}&to=${mid}&b.q=${q}&b.from=${mid}&b.to=${to}`);
     await settled();
     for (const [side, keys] of [["a", ["from", "to"]], ["b", ["b.from", "b.to"]]]) {
+      await settled();
       const lines = $(`cmp-${side}-metrics`);
       await lines.locator("canvas").waitFor();
       const before = keys.map((k) => Number(new URL(page.url()).searchParams.get(k)));
-      const box = await lines.locator(".u-over").boundingBox();
+      const box = await boxOf(lines.locator(".u-over"));
       await page.mouse.move(box.x + box.width * 0.3, box.y + 20);
       await page.mouse.down();
       await page.mouse.move(box.x + box.width * 0.7, box.y + 20, { steps: 5 });

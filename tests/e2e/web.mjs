@@ -64,6 +64,16 @@ async function check(name, act) {
 
 const cpu = "process_cpu:cpu:nanoseconds:cpu:nanoseconds:delta";
 const ready = () => page.waitForFunction(() => document.querySelector('[data-testid="flame-ready"]') && !document.querySelector(".stale"), null, { timeout: 20000 });
+/** Where something stands, once it is there and stays: what is drawn anew has no place for a moment. */
+async function boxOf(locator) {
+  for (let before = "", end = Date.now() + 10_000; Date.now() < end; await new Promise((r) => setTimeout(r, 50))) {
+    const box = await locator.boundingBox();
+    const now = JSON.stringify(box);
+    if (box && now === before) return box;
+    before = now;
+  }
+  throw new Error("it has no place that it stays at");
+}
 const open = async (path) => {
   await page.goto(`${url}${path}`);
   await ready();
@@ -374,7 +384,7 @@ for (const [screen, want] of [["targets", "ebpf"], ["pipeline", "Queues"], ["sta
     await $(`nav-${screen}`).click();
     await page.waitForFunction((w) => document.querySelector("main").innerText.includes(w), want, { timeout: 5000 });
   });
-const shared = { $, assert, at, check, context, cpu, fixed, from, json, open, page, partial, q, ready, to, tree, url, watch };
+const shared = { $, assert, at, boxOf, check, context, cpu, fixed, from, json, open, page, partial, q, ready, to, tree, url, watch };
 await flame(shared);
 await figures(shared);
 await query(shared);
