@@ -11,7 +11,7 @@ import { MOST_DETAIL, fit } from "../src/flame/names.ts";
 import { byName } from "../src/flame/order.ts";
 import { splice, shareTrimmed } from "../src/flame/splice.ts";
 import { Kind, type Tree, functionNamed, makeTexts, nameOf, place, sameFunction, settle, weightsOf } from "../src/flame/tree.ts";
-import { Rects, TRIMMED, layout, nodeAt, sameView, viewOf } from "../src/flame/view.ts";
+import { Rects, TRIMMED, besides, layout, nodeAt, sameView, viewOf } from "../src/flame/view.ts";
 import { type Stack, random, randomStacks, treeOf } from "./random.ts";
 
 const name = (t: Tree, node: number) => nameOf(t.functions, t.func[node]);
@@ -379,5 +379,19 @@ test("by label, a frame has the colour of the outermost label that leads it", ()
     }
     for (const e of legend) assert.equal(e.weight, want.get(e.text) ?? 0, e.text);
     assert.deepEqual(legend.map((e) => e.weight), legend.map((e) => e.weight).sort((a, b) => b - a));
+  }
+});
+
+test("what is told of a frame is whole in sight, and does not cover it where there is room on a side", () => {
+  const below = random(11);
+  for (let i = 0; i < 2000; i++) {
+    const from = below(800) - 400;
+    const to = from + 100 + below(1500);
+    const y = from + below(to - from);
+    const height = 40 + below(500);
+    const top = besides(y, height, from, to);
+    if (height <= to - from) assert.ok(top >= from && top + height <= to, `${y} ${height} ${from} ${to}: ${top}`);
+    else assert.equal(top, from);
+    if (y + 18 + height <= to || y - 10 - height >= from) assert.ok(top > y || top + height < y, `${y} ${height} ${from} ${to}: ${top}`);
   }
 });

@@ -109,9 +109,9 @@ function Against(props: { of: Opened }) {
     );
   return (
     <>
-      <label>
-        Compare with{" "}
-        <input type="file" data-testid="compare-file" onChange={(e) => { const f = e.currentTarget.files?.[0]; if (f) void compareWith(() => unpackedFile(f)); }} />
+      <label class="pick">
+        Compare with a file
+        <input type="file" class="unseen" data-testid="compare-file" onChange={(e) => { const f = e.currentTarget.files?.[0]; if (f) void compareWith(() => unpackedFile(f)); }} />
       </label>
       {selectorText.value && <button data-testid="compare-explore" onClick={() => void compareWith(ofExplore)}>Compare with what Explore shows</button>}
     </>
@@ -142,9 +142,10 @@ export function OpenFile() {
             <p class="muted">pprof, folded stacks or speedscope, in gzip or not. It stays in this page: nothing is sent anywhere.</p>
           </>
         )}
-        <label>
-          {o ? <span><b>{o.file.name}</b> Another file:</span> : "or choose one"}
-          <input type="file" data-testid="open-file" onChange={(e) => e.currentTarget.files?.[0] && void open(e.currentTarget.files[0])} />
+        {o && <b>{o.file.name}</b>}
+        <label class="pick">
+          {o ? "Another file" : "Choose a file"}
+          <input type="file" class="unseen" data-testid="open-file" onChange={(e) => e.currentTarget.files?.[0] && void open(e.currentTarget.files[0])} />
         </label>
         {o && o.types.length > 1 && (
           <label>

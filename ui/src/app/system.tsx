@@ -178,7 +178,7 @@ export function Pipeline() {
       <Instances all={value.instances} />
       <h2>Queues</h2>
       <table class="list">
-        <thead><tr><th>Queue</th><th>Filled</th><th class="n">In</th><th class="n">Out</th><th class="n">Rows written</th><th class="n">Rows lost</th><th class="n">Retries</th><th>In its spool</th><th>Trouble</th></tr></thead>
+        <thead><tr><th>Queue</th><th>Filled</th><th class="n">In</th><th class="n">Out</th><th class="n">Rows written</th><th class="n">Rows lost</th><th class="n">Retries</th><th>In its spool</th><th class="rest">Trouble</th></tr></thead>
         <tbody>
           {value.queues.map((q) => (
             <tr key={q.name}>

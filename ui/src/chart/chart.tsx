@@ -14,6 +14,19 @@ const MOST = 25;
 const HEIGHT = 132;
 const strokes = ["#3b78c2", "#c9742a", "#3f9a5b", "#b4476f", "#7a5fc0", "#9a8420", "#2c8f92", "#8a6a43", "#5f7d55", "#a44fa6"];
 
+/** Where there are more lines than colours: the next ones are broken, in longer and then shorter pieces. */
+const dashes: (number[] | undefined)[] = [undefined, [8, 4], [2, 3]];
+const dashOf = (i: number): number[] | undefined => dashes[Math.floor(i / strokes.length)];
+
+/** What stands for a line in its legend. */
+function swatchOf(i: number): string {
+  const color = strokes[i % strokes.length];
+  const dash = dashOf(i);
+  if (!dash) return color;
+  const [on, off] = dash.map((n) => n / 2);
+  return `repeating-linear-gradient(90deg, ${color} 0 ${on}px, transparent ${on}px ${on + off}px)`;
+}
+
 export interface ChartProps {
   answer: SeriesAnswer;
   from: number;
@@ -145,6 +158,7 @@ export function Chart(props: ChartProps) {
             label: nameOfSeries(s),
             stroke: strokes[i % strokes.length],
             width: 1.5,
+            dash: dashOf(i),
             fill: series.length === 1 ? `${strokes[0]}33` : undefined,
             spanGaps: false,
             points: { show: false, filter: () => alone(columns[i]) },
@@ -290,7 +304,7 @@ function SeriesLegend(props: LegendProps) {
               onDblClick={() => props.onSolo(key)}
               onContextMenu={menu}
             >
-              <span class="swatch" style={{ background: strokes[i % strokes.length] }} /> {visible(nameOfSeries(s))}
+              <span class="swatch" style={{ background: swatchOf(i) }} /> {visible(nameOfSeries(s))}
             </button>
             <span class="muted figure">{props.textOf(s)}</span>
           </li>

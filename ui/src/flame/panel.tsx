@@ -13,7 +13,7 @@ import { type Look, fillOf } from "./look.ts";
 import { paint, paintOverlay } from "./paint.ts";
 import { USUAL_DETAIL } from "./names.ts";
 import { type Tree } from "./tree.ts";
-import { type Panel, Rects, type View, layout, nodeAt, sameView, viewOf } from "./view.ts";
+import { type Panel, Rects, type View, besides, layout, nodeAt, sameView, viewOf } from "./view.ts";
 
 export interface PanelProps {
   tree: Tree;
@@ -30,7 +30,7 @@ export interface PanelProps {
   flip: boolean;
   rows?: Rows; // none: each node stands at its depth
   detail?: number; // of names
-  height?: number;
+  height?: string; // as CSS has it
   label: string;
   describe: (node: number) => string; // for the tree that screen readers see
   tooltip: (node: number) => preact.ComponentChildren;
@@ -73,6 +73,7 @@ export function FlamePanel(props: PanelProps) {
   const plain = useMemo(() => plainRows(tree), [tree]);
   const rows = props.rows ?? plain;
   const box = useRef<HTMLDivElement>(null);
+  const tip = useRef<HTMLDivElement>(null);
   const baseCanvas = useRef<HTMLCanvasElement>(null);
   const overlay = useRef<HTMLCanvasElement>(null);
   const rects = useMemo(() => new Rects(), []);
@@ -260,6 +261,14 @@ export function FlamePanel(props: PanelProps) {
     setHovered({ tree, node, x: e.clientX - r.left, y: e.clientY - r.top });
   };
 
+  // Where it is whole in sight, however much it says.
+  useLayoutEffect(() => {
+    const shown = tip.current;
+    if (!shown) return;
+    const above = box.current!.getBoundingClientRect().top;
+    shown.style.top = `${besides(hovered.y, shown.offsetHeight, -above, innerHeight - above)}px`;
+  }, [hovered, size]);
+
   const onWheel = (e: WheelEvent) => {
     if (e.ctrlKey || e.metaKey) {
       e.preventDefault();
@@ -357,7 +366,7 @@ export function FlamePanel(props: PanelProps) {
       class="flame"
       ref={box}
       data-testid="flame"
-      style={{ height: props.height ? `${props.height}px` : undefined }}
+      style={{ height: props.height }}
       tabIndex={0}
       role="tree"
       aria-label={props.label}
@@ -413,11 +422,8 @@ export function FlamePanel(props: PanelProps) {
           onMouseDown={(e) => e.stopPropagation()}
           onMouseUp={(e) => e.stopPropagation()}
           onDblClick={(e) => e.stopPropagation()}
-          style={{
-            left: `${Math.min(hovered.x + 14, Math.max(size.width - 380, 0))}px`,
-            top: hovered.y > size.height - 150 ? undefined : `${hovered.y + 18}px`,
-            bottom: hovered.y > size.height - 150 ? `${size.height - hovered.y + 10}px` : undefined,
-          }}
+          ref={tip}
+          style={{ left: `${Math.min(hovered.x + 14, Math.max(size.width - 380, 0))}px` }}
         >
           {props.tooltip(hovered.node)}
         </div>

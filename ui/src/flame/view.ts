@@ -175,3 +175,11 @@ export function nodeAt(t: Tree, v: View, p: Panel, at: { x: number; y: number },
   }
   return node;
 }
+
+/** Where what is `height` high begins: below y, or above it where there is no room, and in [from, to) in any case that has room for it. */
+export function besides(y: number, height: number, from: number, to: number): number {
+  const below = y + 18;
+  const above = y - 10 - height;
+  if (below + height <= to) return below;
+  return above >= from ? above : Math.max(to - height, from);
+}
