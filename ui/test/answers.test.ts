@@ -13,16 +13,16 @@ test("answers that were used last are remembered, and no more bytes of them than
   const kept = new Remembered<number>(5, 100);
   let model: { key: string; value: number; bytes: number }[] = []; // the one that was used last is last
   for (let i = 0; i < 5000; i++) {
-    const key = `q${Math.floor(below() * 12)}`;
-    if (below() < 0.5) {
+    const key = `q${below(12)}`;
+    if (below(2) === 0) {
       const found = model.find((m) => m.key === key);
       assert.equal(kept.get(key), found?.value);
       if (found) model = [...model.filter((m) => m !== found), found];
-    } else if (below() < 0.1) {
+    } else if (below(10) === 0) {
       kept.forget(key);
       model = model.filter((m) => m.key !== key);
     } else {
-      const bytes = Math.floor(below() * 130);
+      const bytes = below(4) ? below(20) : below(130);
       kept.keep(key, i, bytes);
       model = model.filter((m) => m.key !== key);
       if (bytes <= 100) model.push({ key, value: i, bytes });
