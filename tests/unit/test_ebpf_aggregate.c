@@ -302,6 +302,78 @@ static void test_states_of_mappings_are_bounded(void **state)
 	aggregate__free(a);
 }
 
+/*
+ * Stacks that differ, in turns, of processes with many mappings that stay: what one needs is kept once, whichever was
+ * last, and none loses its stack.
+ */
+static void test_stacks_in_turns(void **state)
+{
+	enum { STABLE = 2000, PROCESSES_N = 3, DIFFERENT = 4, TURNS = 5000 };
+	struct aggregate *a = aggregate__new(1, (struct aggregate_limits){ .maps_bytes = 256 << 10 });
+	struct process p[PROCESSES_N] = { { .id = { 7, 1, 1 } },
+					  { .id = { 8, 1, 1 } },
+					  { .id = { 9, 1, 1 } } };
+	struct maps *whole[PROCESSES_N];
+	uint32_t images[PROCESSES_N][DIFFERENT] = { 0 }, image = 0;
+
+	(void)state;
+	for (uint32_t i = 0; i < PROCESSES_N; i++)
+		whole[i] = state_of(STABLE + i);
+	for (uint32_t i = 0; i < TURNS; i++) {
+		const uint32_t of = i % PROCESSES_N, turn = i / PROCESSES_N % DIFFERENT;
+		const uint64_t frames[] = { 0x100500 + turn * 0x2000, 0x7f0000000801 };
+		struct maps *held = whole[of];
+
+		assert_int_equal(aggregate__hold(a, &p[of], frames, 2, &held), 0);
+		assert_int_equal(aggregate__image(a, &p[of], held, &image), 0);
+		assert_non_null(maps__find(held, frames[0]));
+		if (!images[of][turn])
+			images[of][turn] = image;
+		assert_int_equal(image, images[of][turn]);
+		/* A whole state is one for all of them. */
+		if (held != whole[of])
+			for (uint32_t k = 0; k < DIFFERENT; k++)
+				assert_int_equal(images[of][k] == image, k == turn);
+	}
+	assert_true(a->images.n <= 1 + PROCESSES_N * DIFFERENT);
+	for (uint32_t i = 0; i < PROCESSES_N; i++) {
+		maps__unref(whole[i]);
+		maps__unref(p[i].few);
+	}
+	aggregate__free(a);
+}
+
+/* What was known to be wrong when a sample came is not what others of the same ranges are named by. */
+static void test_wrong_ranges_are_apart(void **state)
+{
+	struct aggregate *a = aggregate__new(1, (struct aggregate_limits){ .maps_bytes = 64 << 10 });
+	struct process p = { .id = { 7, 1, 1 }, .held_window = 1 }, anew = p;
+	struct maps *whole = state_of(20), *right = whole, *wrong = whole, *third = whole;
+	const uint64_t frame = 0x100500;
+	uint32_t one, two;
+
+	(void)state;
+	a->maps_bytes = a->limits.maps_bytes;
+	assert_int_equal(aggregate__hold(a, &p, &frame, 1, &right), 0);
+	assert_int_equal(aggregate__image(a, &p, right, &one), 0);
+	whole->wrong = true;
+	assert_int_equal(aggregate__hold(a, &p, &frame, 1, &wrong), 0);
+	assert_int_equal(aggregate__image(a, &p, wrong, &two), 0);
+	assert_int_not_equal(one, two);
+	assert_true(maps__is_wrong(wrong) && !maps__is_wrong(right));
+	/* Of an entry that was forgotten and made again nobody would say what becomes of the older ones. */
+	whole->wrong = false;
+	assert_int_equal(aggregate__hold(a, &anew, &frame, 1, &third), 0);
+	assert_int_equal(aggregate__image(a, &anew, third, &two), 0);
+	assert_int_not_equal(one, two);
+	anew.few->wrong = true;
+	assert_true(maps__is_wrong(third) && !maps__is_wrong(right));
+	maps__unref(whole);
+	maps__unref(p.few);
+	maps__unref(anew.few);
+	aggregate__free(a);
+}
+
 /* However many processes there are: the state of each that it has in the table counts for nothing. */
 static void test_processes_have_a_state_each(void **state)
 {
@@ -334,6 +406,8 @@ int main(void)
 		cmocka_unit_test(test_limits),
 		cmocka_unit_test(test_images_and_series),
 		cmocka_unit_test(test_states_of_mappings_are_bounded),
+		cmocka_unit_test(test_stacks_in_turns),
+		cmocka_unit_test(test_wrong_ranges_are_apart),
 		cmocka_unit_test(test_processes_have_a_state_each),
 		cmocka_unit_test(test_no_memory),
 	};

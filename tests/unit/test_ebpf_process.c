@@ -195,7 +195,7 @@ static void test_exec_and_exit(void **state)
 	e = event_of(&s, SAMPLER_EXEC, 4, 900 * MS);
 	processes__event(f->processes, &e);
 	assert_null(old->maps);
-	assert_true(maps->wrong);
+	assert_true(maps__is_wrong(maps));
 	assert_string_equal(f->host.events, "se");
 	assert_int_equal(f->host.last_process.generation, 4);
 	maps__unref(maps);
@@ -212,7 +212,7 @@ static void test_exec_and_exit(void **state)
 	e = event_of(&s, SAMPLER_EXEC, 5, 1100 * MS);
 	processes__event(f->processes, &e);
 	assert_non_null(new->maps);
-	assert_false(new->maps->wrong);
+	assert_false(maps__is_wrong(new->maps));
 	assert_int_equal(new->replaced_ns, 1100 * MS);
 	e = event_of(&s, SAMPLER_EXIT, 4, 1200 * MS);
 	processes__event(f->processes, &e);

@@ -1,12 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * tests/unit/test_ebpf_process_room.c - how many processes are known, and who makes room for others
+ * tests/unit/test_ebpf_process_room.c - how many processes are known, who makes room for others, and what windows have of
+ * those that they have no room for
  */
 #include "tests/unit/unit.h"
 
 #include <stdlib.h>
 #include <unistd.h>
 
+#include "plugins/input/ebpf/aggregate.h"
 #include "plugins/input/ebpf/process.h"
 #include "plugins/input/ebpf/procfs.h"
 #include "tests/unit/ebpf_host.h"
@@ -41,11 +43,11 @@ static int teardown(void **state)
 	return 0;
 }
 
-static struct sampler_event exit_of(const struct sampler_sample *s, int64_t time_ns)
+static struct sampler_event event_of(const struct sampler_sample *s, enum sampler_kind kind, int64_t time_ns)
 {
 	struct sampler_event e = { .head = s->head };
 
-	e.head.kind = SAMPLER_EXIT;
+	e.head.kind = (uint16_t)kind;
 	e.head.time_ns = (uint64_t)time_ns;
 	return e;
 }
@@ -89,7 +91,7 @@ static void test_full_of_ended(void **state)
 		s.head.pid = s.head.tid = nobody + i;
 		f->host.mono_ns = (i + 1) * MS;
 		assert_non_null(processes__of(f->processes, &s, 1));
-		e = exit_of(&s, (i + 1) * MS);
+		e = event_of(&s, SAMPLER_EXIT, (i + 1) * MS);
 		if (i < ENDED && i % 2)
 			processes__event(f->processes, &e);
 	}
@@ -122,7 +124,7 @@ static void test_ended_before_its_sample_came(void **state)
 {
 	struct fixture *f = *state;
 	struct sampler_sample s = { .head = { .pid = 5000000, .tid = 5000000, .exec_id = 1, .start_ns = 1 } };
-	struct sampler_event e = exit_of(&s, MS);
+	struct sampler_event e = event_of(&s, SAMPLER_EXIT, MS);
 	uint64_t start_ns;
 
 	processes__event(f->processes, &e);
@@ -140,6 +142,48 @@ static void test_ended_before_its_sample_came(void **state)
 	assert_int_equal(processes__stat(f->processes).n, 1);
 }
 
+/* Of the mappings of p that this function lies in, as a window has them where it has no room for all. */
+static struct maps *hold_few(struct aggregate *a, struct process *p, uint64_t address)
+{
+	struct maps *held = p->maps;
+	uint32_t image;
+
+	p->held_window = a->window;
+	assert_int_equal(aggregate__hold(a, p, &address, 1, &held), 0);
+	assert_ptr_not_equal(held, p->maps);
+	assert_int_equal(aggregate__image(a, p, held, &image), 0);
+	return a->images.v[image].maps;
+}
+
+/* What windows have of the new image's mappings is as wrong as these, whatever they kept last. */
+static void test_exec_before_windows_held_few(void **state)
+{
+	struct fixture *f = *state;
+	struct aggregate *a = aggregate__new(1, (struct aggregate_limits){ .maps_bytes = 64 << 10 });
+	struct sampler_sample s = { .head = { .exec_id = 3 } };
+	struct maps *first, *second;
+	struct sampler_event e;
+	uint64_t start_ns;
+	struct process *p;
+
+	assert_int_equal(procfs__start((uint32_t)getpid(), &start_ns), 0);
+	s.head.start_ns = start_ns;
+	s.head.pid = s.head.tid = (uint32_t)getpid();
+	f->host.mono_ns = 1000 * MS;
+	p = processes__of(f->processes, &s, 1);
+	a->maps_bytes = a->limits.maps_bytes;
+	first = hold_few(a, p, (uintptr_t)test_exec_before_windows_held_few);
+	second = hold_few(a, p, (uintptr_t)getpid);
+	assert_ptr_not_equal(first, second);
+	assert_false(maps__is_wrong(first) || maps__is_wrong(second));
+	e = event_of(&s, SAMPLER_EXEC, 900 * MS);
+	e.head.exec_id = 4;
+	processes__event(f->processes, &e);
+	assert_true(maps__is_wrong(first) && maps__is_wrong(second));
+	assert_null(p->few);
+	aggregate__free(a);
+}
+
 int main(void)
 {
 #define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
@@ -147,6 +191,7 @@ int main(void)
 		TEST(test_full),
 		TEST(test_full_of_ended),
 		TEST(test_ended_before_its_sample_came),
+		TEST(test_exec_before_windows_held_few),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

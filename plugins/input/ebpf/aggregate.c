@@ -50,6 +50,7 @@ void aggregate__free(struct aggregate *a)
 		return;
 	for (size_t i = 0; i < a->images.n; i++)
 		maps__unref(a->images.v[i].maps);
+	maps__unref(a->few);
 	vec__fini(&a->images);
 	vec__fini(&a->series);
 	vec__fini(&a->stacks);
@@ -68,22 +69,33 @@ static bool same_process(const struct dcm_process *a, const struct dcm_process *
 	return a->pid == b->pid && a->generation == b->generation && a->start_ns == b->start_ns;
 }
 
-/* The image of the process under these maps; 0, which is nobody's: there is none. */
-static uint32_t find_image(const struct aggregate *a, const struct dcm_process *id,
-			   const struct maps *maps, uint64_t h)
+/* A state is known by itself, a few ranges by what they are, and by whether they will be found wrong together. */
+static bool same_maps(const struct maps *a, const struct maps *b)
 {
-	uint32_t row, at;
-
-	for (at = hindex__first(&a->image_index, h, &row); row != HINDEX_NONE;
-	     at = hindex__next(&a->image_index, h, at, &row))
-		if (a->images.v[row].maps == maps && same_process(&a->images.v[row].process, id))
-			return row;
-	return 0;
+	if (a == b)
+		return true;
+	return a && b && a->judge && a->judge == b->judge && a->wrong == b->wrong && maps__equal(a, b);
 }
 
 static uint64_t image_hash(const struct dcm_process *id, const struct maps *maps)
 {
-	return hash__mix(hash__mix((uintptr_t)maps, id->pid), id->generation);
+	uint64_t of_maps = maps && maps->judge ? maps__hash(maps) : (uintptr_t)maps;
+
+	return hash__mix(hash__mix(of_maps, id->pid), id->generation);
+}
+
+/* The image of the process under these maps; 0, which is nobody's: there is none. */
+static uint32_t find_image(const struct aggregate *a, const struct dcm_process *id,
+			   const struct maps *maps)
+{
+	uint64_t h = image_hash(id, maps);
+	uint32_t row, at;
+
+	for (at = hindex__first(&a->image_index, h, &row); row != HINDEX_NONE;
+	     at = hindex__next(&a->image_index, h, at, &row))
+		if (same_process(&a->images.v[row].process, id) && same_maps(a->images.v[row].maps, maps))
+			return row;
+	return 0;
 }
 
 /* What an image of this state adds to the window's memory. */
@@ -94,35 +106,32 @@ static uint64_t extra_bytes(const struct aggregate *a, const struct process *p, 
 	return bytes > had ? bytes - had : 0;
 }
 
-int aggregate__hold(const struct aggregate *a, struct process *p, const uint64_t *frames,
-		    uint32_t n, struct maps **maps)
+int aggregate__hold(struct aggregate *a, struct process *p, const uint64_t *frames, uint32_t n,
+		    struct maps **maps)
 {
 	struct maps *few;
+	uint32_t row;
 
 	if (!*maps || n == 0 || a->maps_bytes + extra_bytes(a, p, *maps) <= a->limits.maps_bytes ||
-	    find_image(a, &p->id, *maps, image_hash(&p->id, *maps)))
+	    find_image(a, &p->id, *maps))
 		return 0;
-	few = maps__of_frames(*maps, frames, n);
+	if (!p->few)
+		p->few = maps__empty();
+	few = p->few ? maps__of_frames(*maps, frames, n, p->few) : NULL;
 	if (!few)
 		return -ENOMEM;
+	maps__unref(a->few);
+	a->few = few;
 	/* The same ranges again are the same object, and the stack is the same. */
-	if (p->few && maps__equal(p->few, few) && p->few->wrong == few->wrong) {
-		maps__unref(few);
-	} else {
-		maps__unref(p->few);
-		p->few = few;
-	}
-	*maps = p->few;
-	if (find_image(a, &p->id, p->few, image_hash(&p->id, p->few)))
-		return 0;
-	return a->maps_bytes + extra_bytes(a, p, p->few) <= 2 * a->limits.maps_bytes ? 0 : -ENOSPC;
+	row = find_image(a, &p->id, few);
+	*maps = row ? a->images.v[row].maps : few;
+	return row || a->maps_bytes + extra_bytes(a, p, few) <= 2 * a->limits.maps_bytes ? 0 : -ENOSPC;
 }
 
 int aggregate__image(struct aggregate *a, struct process *p, struct maps *maps, uint32_t *ret_image)
 {
 	struct aggregate_image image = { .process = p->id, .maps = maps, .why = p->why };
-	uint64_t h = image_hash(&p->id, maps);
-	uint32_t row = find_image(a, &p->id, maps, h);
+	uint32_t row = find_image(a, &p->id, maps);
 
 	if (row) {
 		*ret_image = row;
@@ -131,7 +140,7 @@ int aggregate__image(struct aggregate *a, struct process *p, struct maps *maps, 
 	row = (uint32_t)a->images.n;
 	if (!vec__push(&a->images, image))
 		return -ENOMEM;
-	if (hindex__insert(&a->image_index, h, row) < 0) {
+	if (hindex__insert(&a->image_index, image_hash(&p->id, maps), row) < 0) {
 		a->images.n--;
 		return -ENOMEM;
 	}

@@ -102,6 +102,7 @@ struct aggregate {
 	struct hindex image_index, series_index, stack_index, row_index;
 	struct arena frames;
 	uint64_t maps_bytes; /* of all images: what nobody else holds, as a rule */
+	struct maps *few;    /* what hold() made last, a reference */
 	struct aggregate_limits limits;
 };
 
@@ -111,11 +112,11 @@ DEFINE_CLEANUP(struct aggregate *, aggregate__free);
 
 /*
  * The state of mappings to keep for these frames [n] of a process: *maps, or, where that would be more than windows
- * have room for, one of those of its ranges that they lie in (p->few). 0, -ENOMEM; -ENOSPC: there is no room for
- * that either.
+ * have room for, one of those of its ranges that they lie in: the window's own, up to the next call. 0, -ENOMEM;
+ * -ENOSPC: there is no room for that either.
  */
-int aggregate__hold(const struct aggregate *a, struct process *p, const uint64_t *frames,
-		    uint32_t n, struct maps **maps);
+int aggregate__hold(struct aggregate *a, struct process *p, const uint64_t *frames, uint32_t n,
+		    struct maps **maps);
 
 /* The id of the process under these maps (NULL: none), of which a reference is taken. -ENOMEM. */
 int aggregate__image(struct aggregate *a, struct process *p, struct maps *maps, uint32_t *ret_image);

@@ -227,7 +227,7 @@ static struct place place_of(const struct locate *l, const struct aggregate_stac
 
 	if (!image->maps)
 		return p;
-	if (image->maps->wrong) {
+	if (maps__is_wrong(image->maps)) {
 		p.why = DCM_UNNAMED_FILE_GONE;
 		return p;
 	}

@@ -13,6 +13,7 @@
 #include <unistd.h>
 
 #include "core/base/fd.h"
+#include "core/base/hash.h"
 #include "core/base/mem.h"
 #include "core/base/str.h"
 #include "core/base/vec.h"
@@ -154,16 +155,22 @@ static void take_line(struct maps_parser *p)
 		p->error = append(m, &p->cap, r);
 }
 
+struct maps *maps__empty(void)
+{
+	struct maps *m = NEW(struct maps);
+
+	if (m)
+		m->refs = 1;
+	return m;
+}
+
 int maps__parse_begin(struct maps_parser *p)
 {
 	p->n = p->cap = 0;
 	p->overlong = false;
 	p->error = 0;
-	p->maps = NEW(struct maps);
-	if (!p->maps)
-		return -ENOMEM;
-	p->maps->refs = 1;
-	return 0;
+	p->maps = maps__empty();
+	return p->maps ? 0 : -ENOMEM;
 }
 
 static void end_line(struct maps_parser *p)
@@ -312,6 +319,16 @@ bool maps__equal(const struct maps *a, const struct maps *b)
 	return true;
 }
 
+uint64_t maps__hash(const struct maps *m)
+{
+	uint64_t h = m->n;
+
+	for (uint32_t i = 0; i < m->n; i++)
+		h = hash__mix(hash__mix(hash__mix(h, m->ranges[i].start), m->ranges[i].end),
+			      m->ranges[i].ino);
+	return h;
+}
+
 void maps__take_files(struct maps *m, const struct maps *older)
 {
 	for (uint32_t i = 0, k = 0; i < m->n && k < older->n;) {
@@ -429,13 +446,12 @@ static int merge(const struct maps *base, const struct layer *l, struct maps *m)
 
 int maps__apply(const struct maps *base, const struct maps_range *newer, uint32_t n, struct maps **ret_maps)
 {
-	CLEANUP(maps__unrefp) struct maps *m = NEW(struct maps);
+	CLEANUP(maps__unrefp) struct maps *m = maps__empty();
 	struct layer l = { 0 };
 	int error = 0;
 
 	if (!m)
 		return -ENOMEM;
-	m->refs = 1;
 	m->cut = base && base->cut;
 	for (uint32_t i = 0; i < n && error == 0; i++)
 		error = lay(&l, &newer[i]) ? 0 : -ENOMEM;
@@ -456,17 +472,17 @@ static int by_address(const void *a, const void *b)
 	return (x->start > y->start) - (x->start < y->start);
 }
 
-struct maps *maps__of_frames(const struct maps *m, const uint64_t *frames, uint32_t n)
+struct maps *maps__of_frames(const struct maps *m, const uint64_t *frames, uint32_t n, struct maps *judge)
 {
 	CLEANUP(mem__freep) const struct maps_range **met = mem__zalloc(n, sizeof(*met));
-	CLEANUP(maps__unrefp) struct maps *few = met ? NEW(struct maps) : NULL;
+	CLEANUP(maps__unrefp) struct maps *few = met ? maps__empty() : NULL;
 	size_t cap = 0;
 	uint32_t n_met = 0;
 
 	if (!few)
 		return NULL;
-	few->refs = 1;
 	few->wrong = m->wrong;
+	few->judge = maps__ref(judge);
 	for (uint32_t i = 0; i < n; i++) {
 		const struct maps_range *r = maps__find(m, frames[i] - (i > 0));
 
@@ -490,6 +506,7 @@ void maps__unref(struct maps *m)
 {
 	if (!m || atomic_fetch_sub_explicit(&m->refs, 1, memory_order_acq_rel) > 1)
 		return;
+	maps__unref(m->judge);
 	for (uint32_t i = 0; i < m->n; i++)
 		file__unref(m->ranges[i].file);
 	free(m->ranges);

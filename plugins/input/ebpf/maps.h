@@ -57,6 +57,8 @@ struct maps {
 	_Atomic uint32_t refs;
 	_Atomic bool wrong; /* found out later: it was read after another exec() */
 	bool cut;	    /* there were more than MAPS_RANGES */
+	/* Of some ranges of a state: a reference to what is wrong when those of its process are. NULL: a whole state. */
+	struct maps *judge;
 	uint32_t n;
 	struct maps_range *ranges; /* [n], ascending */
 	uint64_t exec_bytes;	   /* as the kernel counts them: its mm->exec_vm, in bytes */
@@ -116,9 +118,19 @@ struct maps_range maps__range_of(const struct perf_record *record);
 
 /*
  * Only the ranges in which these frames [n] lie, a caller's a byte before its return address: with the caller's
- * reference; NULL when memory ran out.
+ * reference; NULL when memory ran out. They are wrong when `judge` is, which has no ranges (maps__empty()): many of
+ * one process share it.
  */
-struct maps *maps__of_frames(const struct maps *m, const uint64_t *frames, uint32_t n);
+struct maps *maps__of_frames(const struct maps *m, const uint64_t *frames, uint32_t n, struct maps *judge);
+struct maps *maps__empty(void); /* the same */
+
+static inline bool maps__is_wrong(const struct maps *m)
+{
+	return m->wrong || (m->judge && m->judge->wrong);
+}
+
+/* The same for maps__equal() ones. */
+uint64_t maps__hash(const struct maps *m);
 
 /* What it takes in memory. */
 size_t maps__bytes(const struct maps *m);

@@ -449,6 +449,7 @@ static void replaced(struct process *p, int64_t when_ns)
 	p->maps->wrong = true;
 	if (p->few)
 		p->few->wrong = true;
+	maps__unref(take_ptr(p->few));
 	maps__unref(p->maps);
 	p->maps = NULL;
 	p->why = DCM_UNNAMED_FILE_GONE;

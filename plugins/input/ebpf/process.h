@@ -61,7 +61,8 @@ struct process {
 	struct maps *maps; /* the newest state's; NULL: `why` says why */
 	int64_t since_ns;
 	struct process_state older[PROCESS_OLDER]; /* newest first */
-	struct maps *few; /* of what a window had no room for, by frames; the last ones. NULL: none */
+	/* The judge of what windows have instead of states that they have no room for; NULL: they have none. */
+	struct maps *few;
 	int64_t known_ns; /* what the kernel told until then is in `maps` */
 	bool has_missed;  /* but for some, since /proc was read */
 	enum dcm_unnamed why;
