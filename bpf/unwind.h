@@ -126,9 +126,9 @@ enum unwind_stop {
 
 /*
  * What a file's description holds that rules do not express. FP_* and RBX_PLACE rows lose a
- * register; AUGMENTATION, OUTSIDE and a DAMAGED entry leave a function without description; all
- * else, and instructions that are DAMAGED, makes rows UNWIND_CFA_UNSUPPORTED. X(NAME, metric name,
- * text).
+ * register; AUGMENTATION, OUTSIDE and a DAMAGED entry leave a function without description; UNJUDGED code
+ * never had one, and gets UNWIND_CFA_FRAMELESS; all else, and instructions that are DAMAGED, makes rows
+ * UNWIND_CFA_UNSUPPORTED. X(NAME, metric name, text).
  */
 #define UNWIND_GAPS(X)                                                                             \
 	X(CFA_EXPRESSION, "cfa_expression", "frame address by an unknown expression")              \
@@ -146,7 +146,8 @@ enum unwind_stop {
 	X(STATES, "states", "remembered states nested too deep, or restored without one")          \
 	X(AUGMENTATION, "augmentation", "unknown augmentation, version or pointer encoding")       \
 	X(DAMAGED, "damaged", "description cut off, or beyond its section")                        \
-	X(OUTSIDE, "outside", "description of code that no segment holds")
+	X(OUTSIDE, "outside", "description of code that no segment holds")                         \
+	X(UNJUDGED, "unjudged", "code without a description, more than is looked at")
 
 enum unwind_gap {
 #define UNWIND_X(name, metric, text) UNWIND_GAP_##name,

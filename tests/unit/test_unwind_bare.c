@@ -8,6 +8,7 @@
 #include "tests/unit/unit.h"
 #include "tests/unit/unwind_rows.h"
 
+#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -317,6 +318,145 @@ static void test_very_much_code(void **state)
 	}
 }
 
+/* An image in memory, and the most that was read of it at once. */
+struct counted {
+	struct buf image;
+	size_t most;
+};
+
+static int read_counted(void *arg, void *p, size_t n, uint64_t offset)
+{
+	struct counted *c = arg;
+
+	c->most = n > c->most ? n : c->most;
+	return elf_maker__read(&c->image, p, n, offset);
+}
+
+/* Compiles two stretches of code, at ELF_MAKER_VADDR (NULL: zeroes) and at ELF_MAKER_SECTION. */
+static int compile_two(const uint8_t *first, const uint8_t *second, size_t n,
+		       const struct unwind_limits *limits, size_t *ret_most, struct unwind_rows **ret)
+{
+	struct elf_maker m = { .machine = EM_X86_64,
+			       .section = ".text",
+			       .data = second,
+			       .n = n,
+			       .code = first,
+			       .n_code = first ? ELF_MAKER_CODE : 0 };
+	struct counted c = { .most = 0 };
+	struct unwind_source source = { .read = read_counted, .arg = &c };
+	int rc;
+
+	elf_maker__make(&m, &c.image);
+	((Elf64_Phdr *)(void *)(c.image.data + sizeof(Elf64_Ehdr)))[1].p_flags |= PF_X;
+	source.size = c.image.n;
+	rc = unwind__compile(&source, limits, ret, NULL);
+	buf__fini(&c.image);
+	*ret_most = c.most;
+	return rc;
+}
+
+/* sub $8,%rsp; call 0x100 further; and so on */
+static void write_chain(uint8_t *code, size_t n)
+{
+	memset(code, 0x90, n);
+	for (size_t at = 0; at < n; at += 0x100)
+		memcpy(code + at, "\x48\x83\xec\x08\xe8\xf7\0\0\0\xc3", 10);
+}
+
+/* What is decoded is bounded for all stretches together: an eighth of memory is read, a sixteenth judged. */
+static void test_stretches_share_a_bound(void **state)
+{
+	enum { N = ELF_MAKER_CODE };
+	struct unwind_limits limits = { .max_bytes = 16 * N };
+	uint8_t first[N], second[2 * N];
+	struct unwind_rows *r;
+	size_t most;
+
+	(void)state;
+	write_chain(first, N);
+	write_chain(second, sizeof(second));
+	assert_int_equal(compile_two(first, second, N, &limits, &most, &r), 0);
+	assert_int_equal(rule_at(r, ELF_MAKER_VADDR + 0x100).cfa, UNWIND_CFA_SP);
+	assert_int_equal(rule_at(r, ELF_MAKER_SECTION + 0x100).cfa, UNWIND_CFA_FRAMELESS);
+	assert_int_equal(r->gaps[UNWIND_GAP_UNJUDGED], 1);
+	unwind_rows__free(r);
+	limits.max_bytes = 32 * N;
+	assert_int_equal(compile_two(first, second, N, &limits, &most, &r), 0);
+	assert_int_equal(rule_at(r, ELF_MAKER_SECTION + 0x100).cfa, UNWIND_CFA_SP);
+	assert_int_equal(r->gaps[UNWIND_GAP_UNJUDGED], 0);
+	unwind_rows__free(r);
+	/* More than is read: neither is judged. */
+	limits.max_bytes = 23 * N;
+	assert_int_equal(compile_two(first, second, 2 * N, &limits, &most, &r), 0);
+	assert_int_equal(rule_at(r, ELF_MAKER_VADDR + 0x100).cfa, UNWIND_CFA_FRAMELESS);
+	assert_int_equal(r->gaps[UNWIND_GAP_UNJUDGED], 2);
+	unwind_rows__free(r);
+}
+
+/* Code is read in pieces, and a record may lie across two. */
+static void test_a_record_anywhere(void **state)
+{
+	enum { PIECE = 64 << 10, N = 2 * PIECE };
+	uint8_t *code = malloc(N);
+
+	(void)state;
+	assert_non_null(code);
+	for (size_t at = PIECE - 4; at <= PIECE + 1; at++) {
+		struct unwind_rows *r;
+		size_t most;
+
+		memset(code, 0x90, N);
+		memcpy(code + at, "\x48\x89\xe5", 3);
+		assert_int_equal(compile_two(NULL, code, N, NULL, &most, &r), 0);
+		assert_int_equal(rule_at(r, ELF_MAKER_SECTION + 0x100).cfa, UNWIND_CFA_FRAME_RECORDS);
+		unwind_rows__free(r);
+	}
+	free(code);
+}
+
+/* A file that is made for it takes neither time nor memory without a bound. */
+static void test_hostile_code(void **state)
+{
+	enum { N = 1 << 20, LONGEST = 128 << 10, PIECE = 64 << 10, AT = 200 << 10 };
+	struct unwind_limits limits = { .max_bytes = 128 * LONGEST, .max_work = 16 * N };
+	uint8_t *code = malloc(N);
+	struct unwind_rows *r;
+	size_t most;
+
+	(void)state;
+	assert_non_null(code);
+	/* Each byte is a call, to nowhere. */
+	memset(code, 0xe8, N);
+	assert_int_equal(compile_two(NULL, code, N, &limits, &most, &r), -ETIME);
+	limits.max_work = 0;
+	assert_int_equal(compile_two(NULL, code, N / 2, &limits, &most, &r), 0);
+	assert_true(most <= PIECE);
+	unwind_rows__free(r);
+	/* A function that would be in memory as a whole is not judged, the next one is. */
+	memset(code, 0x90, N);
+	memcpy(code, "\xe8\xfb\x1f\x03\0\xc3", 6);
+	memcpy(code + AT, "\x48\x83\xec\x08\xe8\xf7\0\0\0\xc3", 10);
+	assert_int_equal(compile_two(NULL, code, AT + LONGEST, &limits, &most, &r), 0);
+	assert_int_equal(rule_at(r, ELF_MAKER_SECTION + 0x100).cfa, UNWIND_CFA_FRAMELESS);
+	assert_int_equal(rule_at(r, ELF_MAKER_SECTION + AT).cfa, UNWIND_CFA_SP);
+	assert_int_equal(rule_at(r, ELF_MAKER_SECTION + AT + 4).cfa, UNWIND_CFA_FRAMELESS);
+	assert_int_equal(r->gaps[UNWIND_GAP_UNJUDGED], 1);
+	assert_true(most <= LONGEST);
+	unwind_rows__free(r);
+	/* push %rbp; pop %rbp; ...: each byte another row. */
+	for (size_t i = 0; i < LONGEST; i++)
+		code[i] = i % 2 ? 0x5d : 0x55;
+	assert_int_equal(compile_two(NULL, code, LONGEST, &limits, &most, &r), 0);
+	assert_int_equal(rule_at(r, ELF_MAKER_SECTION + 0x101).cfa, UNWIND_CFA_FRAMELESS);
+	assert_int_equal(r->gaps[UNWIND_GAP_UNJUDGED], 1);
+	assert_true(r->n < 10);
+	unwind_rows__free(r);
+	/* What is decoded is work. */
+	limits.max_work = 9 * LONGEST;
+	assert_int_equal(compile_two(NULL, code, LONGEST, &limits, &most, &r), -ETIME);
+	free(code);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -324,6 +464,9 @@ int main(void)
 		cmocka_unit_test(test_frame_records),
 		cmocka_unit_test(test_frame_records_in_much_code),
 		cmocka_unit_test(test_very_much_code),
+		cmocka_unit_test(test_stretches_share_a_bound),
+		cmocka_unit_test(test_a_record_anywhere),
+		cmocka_unit_test(test_hostile_code),
 	};
 
 	return cmocka_run_group_tests_name("unwind_bare", tests, NULL, NULL);

@@ -2,9 +2,10 @@
 /*
  * plugins/input/ebpf/unwind/bare.c - which functions without a description make a frame record
  *
- * All code without a description is read twice: once for what it calls, wherever the bytes of a call
+ * All code without a description is read twice, in pieces: once for what it calls, wherever the bytes of a call
  * are (what looks like one and is none leads to code about never), and once for the instructions from
- * where something is called to the next such place.
+ * where something is called to the next such place. Where functions begin is kept as a bit for each byte, so
+ * that a file's own idea of it decides neither the memory nor the time.
  */
 #include "plugins/input/ebpf/unwind/bare.h"
 
@@ -18,10 +19,19 @@
 #include "plugins/input/ebpf/unwind/x86.h"
 
 enum {
-	READ_BYTES = 64 << 20,	/* of such code: where there is more, nobody knows what it does */
-	JUDGE_BYTES = 32 << 20, /* the same of what has to be decoded */
-	CALL = 5,		/* bytes of call rel32 */
-	ALIGNED = 16,		/* where functions begin, mostly */
+	/* What limits.max_bytes is divided by (of 512 MiB: 64, 32 and 4 MiB): */
+	READ_PART = 8,	     /* such code: where there is more, nobody knows what it does */
+	JUDGE_PART = 16,     /* the same of what has to be decoded */
+	FUNCTION_PART = 128, /* and of one function, which is in memory twice */
+	ROW_BYTES = 8,	     /* of what is decoded, for each row that it may get */
+	ROWS_FREE = 4096,    /* rows that it may get besides */
+	PIECE = 64 << 10,    /* that is read at once */
+	CALL_WORK = 64,	     /* work, of a call, whose gap is searched for */
+	DECODE_WORK = 8,     /* of a byte that is decoded */
+	CALL = 5,	     /* bytes of call rel32 */
+	RECORD = 3,	     /* of mov %rsp,%rbp */
+	ALIGNED = 16,	     /* where functions begin, mostly */
+	BITS = 64,	     /* of a word */
 	PUSH = 0x55,
 	POP = 0x5d,
 	LEAVE = 0xc9,
@@ -30,17 +40,19 @@ enum {
 /* A stretch without a description. */
 struct gap {
 	uint32_t start, end;
+	uint32_t first; /* number of its first byte among those of all gaps */
 };
 
 struct bare {
 	struct build *build;
-	VEC(struct gap) gaps;	 /* ascending */
-	VEC(uint32_t) functions; /* where they begin, ascending */
-	/* of one gap */
-	uint8_t *code;
-	uint8_t *places; /* [bytes]: enum place */
-	size_t n_before; /* rows of the gaps before */
-	uint32_t left;	 /* bytes that may yet be decoded */
+	VEC(struct gap) gaps; /* ascending */
+	uint64_t *functions;  /* a bit for each byte of the gaps: one begins there */
+	uint8_t *code;	      /* [room]: what of a gap was read last, [code_at, code_end) */
+	uint8_t *places;      /* [room]: enum place */
+	uint32_t room, code_at, code_end;
+	size_t n_before, rows_max; /* rows of the gaps before; and with those of this one at most */
+	uint32_t left, whole; /* bytes that may yet be decoded, of how many; and at most in one function: */
+	uint32_t function_max;
 	/* Rules: by frame pointer; by sp, before the push and behind it; none. */
 	uint16_t framed, leaf, pushed, frameless;
 };
@@ -49,7 +61,7 @@ static int add_gap(struct bare *bare, uint32_t start, uint32_t end)
 {
 	if (end <= start || end - start <= BUILD_GAP)
 		return 0;
-	return vec__push(&bare->gaps, (struct gap){ start, end }) ? 0 : -ENOMEM;
+	return vec__push(&bare->gaps, (struct gap){ .start = start, .end = end }) ? 0 : -ENOMEM;
 }
 
 static int gaps_of(struct bare *bare, const struct image_segment *s)
@@ -69,20 +81,15 @@ static int gaps_of(struct bare *bare, const struct image_segment *s)
 	return rc ? rc : add_gap(bare, at, end);
 }
 
-static int compare(const void *a, const void *b)
-{
-	uint32_t x = *(const uint32_t *)a, y = *(const uint32_t *)b;
-
-	return (x > y) - (x < y);
-}
-
 static int gap_compare(const void *a, const void *b)
 {
-	return compare(&((const struct gap *)a)->start, &((const struct gap *)b)->start);
+	const struct gap *x = a, *y = b;
+
+	return (x->start > y->start) - (x->start < y->start);
 }
 
-/* Is it in a gap, so that its function may begin there? */
-static bool in_gaps(const struct bare *bare, uint32_t at)
+/* The gap that it is in, so that a function may begin there; or NULL. */
+static const struct gap *gap_of(const struct bare *bare, uint32_t at)
 {
 	size_t low = 0, high = bare->gaps.n;
 
@@ -94,32 +101,98 @@ static bool in_gaps(const struct bare *bare, uint32_t at)
 		else
 			high = mid;
 	}
-	return low < bare->gaps.n && bare->gaps.v[low].start <= at;
+	return low < bare->gaps.n && bare->gaps.v[low].start <= at ? &bare->gaps.v[low] : NULL;
 }
 
-static int read_code(struct bare *bare, const struct gap *g)
+static uint32_t least(uint32_t a, uint32_t b)
+{
+	return a < b ? a : b;
+}
+
+/* Room for n bytes of code. */
+static int make_room(struct bare *bare, uint32_t n)
+{
+	if (n <= bare->room)
+		return 0;
+	free(bare->code);
+	free(bare->places);
+	bare->code = malloc(n);
+	bare->places = malloc(n);
+	bare->room = bare->code && bare->places ? n : 0;
+	bare->code_at = bare->code_end = 0;
+	return bare->room ? 0 : -ENOMEM;
+}
+
+/* The bytes [at, end) of a gap, and what else of it fits into a piece: bare->code. */
+static int read_code(struct bare *bare, const struct gap *g, uint32_t at, uint32_t end)
 {
 	struct build *b = bare->build;
+	int rc;
 
-	if (image__read(b->image, b->base + g->start, bare->code, g->end - g->start))
-		return b->image->work->error ? b->image->work->error : -ENOENT;
-	return 0;
+	if (bare->code_at <= at && end <= bare->code_end)
+		return 0;
+	rc = make_room(bare, end - at > PIECE ? end - at : PIECE);
+	if (rc)
+		return rc;
+	bare->code_at = at;
+	bare->code_end = end - at < PIECE ? at + least(PIECE, g->end - at) : end;
+	if (!image__read(b->image, b->base + at, bare->code, bare->code_end - at))
+		return 0;
+	bare->code_end = at;
+	return b->image->work->error ? b->image->work->error : -ENOENT;
+}
+
+static void set_function(struct bare *bare, const struct gap *g, uint32_t at)
+{
+	uint32_t bit = g->first + (at - g->start);
+
+	bare->functions[bit / BITS] |= UINT64_C(1) << bit % BITS;
+}
+
+/* Where the next function of a gap begins from `at` on; its end when none does. */
+static uint32_t next_function(const struct bare *bare, const struct gap *g, uint32_t at)
+{
+	const uint32_t last = g->first + (g->end - g->start);
+
+	for (uint32_t bit = g->first + (at - g->start); bit < last; bit = (bit / BITS + 1) * BITS) {
+		uint64_t word = bare->functions[bit / BITS] >> bit % BITS;
+
+		if (word)
+			return g->start + least(bit + (uint32_t)__builtin_ctzll(word), last) - g->first;
+	}
+	return g->end;
+}
+
+/* What the calls that begin in [at, end) lead to; CALL - 1 bytes more have been read. */
+static int find_called(struct bare *bare, uint32_t at, uint32_t end)
+{
+	const uint8_t *code = bare->code + (at - bare->code_at), *stop = code + (end - at), *p = code;
+	int rc = 0;
+
+	for (; !rc && p < stop && (p = memchr(p, 0xe8, (size_t)(stop - p))); p++) {
+		uint32_t to = at + (uint32_t)(p - code) + CALL + le__get32(p + 1);
+		const struct gap *of = gap_of(bare, to);
+
+		if (of)
+			set_function(bare, of, to);
+		rc = image__work(bare->build->image, CALL_WORK);
+	}
+	return rc;
 }
 
 /* What a gap's code calls, and its own beginning. */
 static int find_functions(struct bare *bare, const struct gap *g)
 {
-	const uint8_t *end = bare->code + (g->end - g->start), *at = bare->code;
+	int rc = 0;
 
-	if (!vec__push(&bare->functions, g->start))
-		return -ENOMEM;
-	for (; end - at >= CALL && (at = memchr(at, 0xe8, (size_t)(end - at - (CALL - 1)))); at++) {
-		uint32_t to = g->start + (uint32_t)(at - bare->code) + CALL + le__get32(at + 1);
-
-		if (in_gaps(bare, to) && !vec__push(&bare->functions, to))
-			return -ENOMEM;
+	set_function(bare, g, g->start);
+	for (uint32_t at = g->start, end; g->end - at >= CALL && !rc; at = end) {
+		end = at + least(PIECE - (CALL - 1), g->end - at - (CALL - 1));
+		rc = read_code(bare, g, at, end + (CALL - 1));
+		if (!rc)
+			rc = find_called(bare, at, end);
 	}
-	return 0;
+	return rc;
 }
 
 /* ------------------------------------------------------------------------------------------------
@@ -152,9 +225,14 @@ struct walk {
 	bool has_table; /* and a jump that may lead anywhere */
 };
 
+static uint32_t offset(const struct walk *w, const uint8_t *p)
+{
+	return w->bare->code_at + (uint32_t)(p - w->bare->code);
+}
+
 static uint64_t alignment(const struct walk *w, const uint8_t *p)
 {
-	return (w->bare->build->base + w->gap->start + (uint64_t)(p - w->bare->code)) % ALIGNED;
+	return (w->bare->build->base + offset(w, p)) % ALIGNED;
 }
 
 /* The instruction at p; what is none leads on to where code is aligned. The bytes up to the next. */
@@ -225,7 +303,7 @@ static bool begins(const struct walk *w)
 {
 	bool has_prologue = w->i.length && (is_one_byte(&w->i, PUSH) || is_endbr(w->p, w->stop));
 
-	if (w->p == w->bare->code)
+	if (offset(w, w->p) == w->gap->start)
 		return has_prologue;
 	return alignment(w, w->p) == 0 && !(w->bare->places[w->p - w->bare->code] & JUMPED) &&
 	       (w->is_behind_end || (w->is_behind_call && w->is_behind_filling)) &&
@@ -299,10 +377,9 @@ static int add_row(const struct walk *w)
 
 	if (b->bare.n > bare->n_before && b->bare.v[b->bare.n - 1].rule == rule)
 		return 0;
-	return vec__push(&b->bare,
-			 (struct build_row){ w->gap->start + (uint32_t)(w->p - bare->code), rule })
-		       ? 0
-		       : -ENOMEM;
+	if (b->bare.n >= bare->rows_max)
+		return -E2BIG;
+	return vec__push(&b->bare, (struct build_row){ offset(w, w->p), rule }) ? 0 : -ENOMEM;
 }
 
 /* Between functions, and zeroes, between sections: its bytes, or 0 when it is none. */
@@ -318,8 +395,8 @@ static int add_functions(struct bare *bare, const struct gap *g, uint32_t at, ui
 {
 	struct walk w = { .bare = bare,
 			  .gap = g,
-			  .start = bare->code + (at - g->start),
-			  .stop = bare->code + (end - g->start),
+			  .start = bare->code + (at - bare->code_at),
+			  .stop = bare->code + (end - bare->code_at),
 			  .place = at > g->start ? AT_START : FRAMELESS,
 			  .is_behind_end = at == g->start };
 	int rc = 0;
@@ -333,7 +410,7 @@ static int add_functions(struct bare *bare, const struct gap *g, uint32_t at, ui
 			w.is_behind_filling = true;
 			rc = w.p == w.start ? add_row(&w) : 0;
 		} else {
-			if (w.p > w.start || w.p == bare->code)
+			if (w.p > w.start || at == g->start)
 				arrive(&w);
 			rc = add_row(&w);
 			leave(&w);
@@ -347,88 +424,103 @@ static int add_functions(struct bare *bare, const struct gap *g, uint32_t at, ui
  * All of them
  */
 
-/* mov %rsp,%rbp, wherever it is. */
-static bool has_record(const uint8_t *code, size_t n)
+/* mov %rsp,%rbp, wherever in [at, end) of a gap it is. */
+static int has_record(struct bare *bare, const struct gap *g, uint32_t at, uint32_t end, bool *ret)
 {
-	static const uint8_t store[] = { 0x48, 0x89, 0xe5 }, load[] = { 0x48, 0x8b, 0xec };
-
-	return memmem(code, n, store, sizeof(store)) || memmem(code, n, load, sizeof(load));
-}
-
-/* Where the function ends that has a number. */
-static uint32_t end_of(const struct bare *bare, const struct gap *g, size_t i)
-{
-	return i + 1 < bare->functions.n && bare->functions.v[i + 1] < g->end
-		       ? bare->functions.v[i + 1]
-		       : g->end;
-}
-
-/* Much code that mostly makes records does so by rules of its own: V8's builtins share one. */
-static bool is_ruled(const struct bare *bare, const struct gap *g, size_t first, size_t next)
-{
-	size_t n = 0;
-
-	if (g->end - g->start < BUILD_MUCH_CODE)
-		return false;
-	for (size_t i = first; i < next; i++) {
-		uint32_t at = bare->functions.v[i];
-
-		n += has_record(bare->code + (at - g->start), end_of(bare, g, i) - at);
-	}
-	return 2 * n >= next - first;
-}
-
-/* Whoever has not looked must not follow a frame pointer through it. */
-static int leave_unjudged(const struct bare *bare, const struct gap *g)
-{
-	return vec__push(&bare->build->bare, (struct build_row){ g->start, bare->frameless }) ? 0 : -ENOMEM;
-}
-
-/* The functions of one gap, from `first` on, with a row wherever the rule changes. */
-static int judge(struct bare *bare, const struct gap *g, size_t first, size_t *ret_next)
-{
-	size_t next = first;
+	static const uint8_t store[RECORD] = { 0x48, 0x89, 0xe5 }, load[RECORD] = { 0x48, 0x8b, 0xec };
 	int rc = 0;
 
-	while (next < bare->functions.n && bare->functions.v[next] < g->end)
-		next++;
-	*ret_next = next;
-	if (is_ruled(bare, g, first, next))
-		return 0;
-	if (g->end - g->start > bare->left)
-		return leave_unjudged(bare, g);
-	bare->left -= g->end - g->start;
-	bare->n_before = bare->build->bare.n;
-	for (size_t i = first; i < next && !rc; i++) {
-		rc = build__tick(bare->build);
-		if (!rc)
-			rc = add_functions(bare, g, bare->functions.v[i], end_of(bare, g, i));
+	*ret = false;
+	for (uint32_t stop; !rc && !*ret && end - at >= RECORD; at = stop - (RECORD - 1)) {
+		stop = at + least(PIECE, end - at);
+		rc = read_code(bare, g, at, stop);
+		if (!rc) {
+			const uint8_t *code = bare->code + (at - bare->code_at);
+
+			*ret = memmem(code, stop - at, store, RECORD) ||
+			       memmem(code, stop - at, load, RECORD);
+		}
 	}
 	return rc;
 }
 
-static int judge_all(struct bare *bare)
+/* Much code that mostly makes records does so by rules of its own: V8's builtins share one. */
+static int is_ruled(struct bare *bare, const struct gap *g, bool *ret)
 {
-	size_t n = 0, next = 0;
+	size_t n = 0, n_framed = 0;
 	int rc = 0;
 
-	for (size_t i = 0; i < bare->gaps.n && !rc; i++) {
-		rc = read_code(bare, &bare->gaps.v[i]);
+	*ret = false;
+	if (g->end - g->start < BUILD_MUCH_CODE)
+		return 0;
+	for (uint32_t at = g->start, end; at < g->end && !rc; at = end) {
+		bool is_framed = false;
+
+		end = next_function(bare, g, at + 1);
+		rc = build__tick(bare->build);
 		if (!rc)
-			rc = find_functions(bare, &bare->gaps.v[i]);
+			rc = has_record(bare, g, at, end, &is_framed);
+		n++;
+		n_framed += is_framed;
 	}
-	if (rc)
+	*ret = 2 * n_framed >= n;
+	return rc;
+}
+
+/* Whoever has not looked must not follow a frame pointer through it. */
+static int leave_unjudged(struct bare *bare, uint32_t at)
+{
+	bare->build->gaps[UNWIND_GAP_UNJUDGED]++;
+	return vec__push(&bare->build->bare, (struct build_row){ at, bare->frameless }) ? 0 : -ENOMEM;
+}
+
+/* What is called at a place of a gap, up to the next such place. */
+static int judge_function(struct bare *bare, const struct gap *g, uint32_t at, uint32_t end)
+{
+	int rc;
+
+	if (end - at > bare->function_max)
+		return bare->build->bare.n >= bare->rows_max ? -E2BIG : leave_unjudged(bare, at);
+	rc = image__work(bare->build->image, (uint64_t)(end - at) * DECODE_WORK);
+	if (!rc)
+		rc = build__tick(bare->build);
+	if (!rc)
+		rc = read_code(bare, g, at, end);
+	return rc ? rc : add_functions(bare, g, at, end);
+}
+
+/* The functions of one gap, with a row wherever the rule changes. */
+static int judge(struct bare *bare, const struct gap *g)
+{
+	struct build *b = bare->build;
+	bool ruled;
+	int rc = is_ruled(bare, g, &ruled);
+
+	if (rc || ruled)
 		return rc;
-	qsort(bare->functions.v, bare->functions.n, sizeof(*bare->functions.v), compare);
-	for (size_t i = 0; i < bare->functions.n; i++)
-		if (n == 0 || bare->functions.v[n - 1] != bare->functions.v[i])
-			bare->functions.v[n++] = bare->functions.v[i];
-	bare->functions.n = n;
-	for (size_t i = 0; i < bare->gaps.n && !rc; i++) {
-		rc = read_code(bare, &bare->gaps.v[i]);
-		if (!rc)
-			rc = judge(bare, &bare->gaps.v[i], next, &next);
+	if (g->end - g->start > bare->left)
+		return leave_unjudged(bare, g->start);
+	bare->left -= g->end - g->start;
+	bare->n_before = b->bare.n;
+	bare->rows_max = ROWS_FREE + (bare->whole - bare->left) / ROW_BYTES;
+	for (uint32_t at = g->start, end; at < g->end && !rc; at = end) {
+		end = next_function(bare, g, at + 1);
+		rc = judge_function(bare, g, at, end);
 	}
+	if (rc != -E2BIG)
+		return rc;
+	b->bare.n = bare->n_before;
+	return leave_unjudged(bare, g->start);
+}
+
+static int judge_all(struct bare *bare)
+{
+	int rc = 0;
+
+	for (size_t i = 0; i < bare->gaps.n && !rc; i++)
+		rc = find_functions(bare, &bare->gaps.v[i]);
+	for (size_t i = 0; i < bare->gaps.n && !rc; i++)
+		rc = judge(bare, &bare->gaps.v[i]);
 	return rc;
 }
 
@@ -453,8 +545,8 @@ static int make_rules(struct bare *bare)
 	return 0;
 }
 
-/* All gaps in order, their bytes, and the longest one's: -EFBIG where they are not to be judged. */
-static int find_gaps(struct bare *bare, uint64_t *ret_bytes, uint32_t *ret_longest)
+/* All gaps in order, and their bytes: -EFBIG where they are not to be judged. */
+static int find_gaps(struct bare *bare, uint64_t *ret_bytes)
 {
 	const struct image *im = bare->build->image;
 	uint32_t end = 0;
@@ -466,47 +558,51 @@ static int find_gaps(struct bare *bare, uint64_t *ret_bytes, uint32_t *ret_longe
 		return rc;
 	qsort(bare->gaps.v, bare->gaps.n, sizeof(*bare->gaps.v), gap_compare);
 	for (size_t i = 0; i < bare->gaps.n; i++) {
-		const struct gap *g = &bare->gaps.v[i];
+		struct gap *g = &bare->gaps.v[i];
 
 		/* Segments that overlap are nobody's; what they hold stays a guess. */
 		if (g->start < end)
 			return -EFBIG;
 		end = g->end;
+		g->first = (uint32_t)*ret_bytes;
 		*ret_bytes += g->end - g->start;
-		if (g->end - g->start > *ret_longest)
-			*ret_longest = g->end - g->start;
 	}
 	return 0;
 }
 
 static int work(struct bare *bare)
 {
+	const uint64_t limit = bare->build->limits.max_bytes;
+	const uint32_t max_bytes = limit < UINT32_MAX ? (uint32_t)limit : UINT32_MAX;
 	uint64_t bytes = 0;
-	uint32_t longest = 0;
-	int rc = find_gaps(bare, &bytes, &longest);
+	int rc = find_gaps(bare, &bytes);
 
-	if (rc || longest == 0)
+	if (rc || bytes == 0)
 		return rc;
 	rc = make_rules(bare);
-	for (size_t i = 0; bytes > READ_BYTES && i < bare->gaps.n && !rc; i++)
-		rc = leave_unjudged(bare, &bare->gaps.v[i]);
-	if (rc || bytes > READ_BYTES)
+	if (rc)
 		return rc;
-	bare->code = malloc(longest);
-	bare->places = malloc(longest);
-	return bare->code && bare->places ? judge_all(bare) : -ENOMEM;
+	if (bytes > max_bytes / READ_PART) {
+		for (size_t i = 0; i < bare->gaps.n && !rc; i++)
+			rc = leave_unjudged(bare, bare->gaps.v[i].start);
+		return rc;
+	}
+	bare->left = bare->whole = max_bytes / JUDGE_PART;
+	bare->function_max = max_bytes / FUNCTION_PART;
+	bare->functions = mem__zalloc(bytes / BITS + 1, sizeof(*bare->functions));
+	return bare->functions ? judge_all(bare) : -ENOMEM;
 }
 
 int bare__add(struct build *b)
 {
-	struct bare bare = { .build = b, .left = JUDGE_BYTES };
+	struct bare bare = { .build = b };
 	int rc;
 
 	if (b->image->machine != EM_X86_64)
 		return 0;
 	rc = work(&bare);
 	vec__fini(&bare.gaps);
-	vec__fini(&bare.functions);
+	free(bare.functions);
 	free(bare.code);
 	free(bare.places);
 	/* What cannot be judged keeps the rule for code that nobody describes. */
