@@ -68,7 +68,9 @@ struct result {
 };
 
 struct fixture {
-	struct ebpf_host host;
+	struct ebpf_host host; /* first: its functions get back to us by it */
+	int64_t (*mono_ns)(const struct dcm_host *host); /* its own, while a test's stands there */
+	const struct sampler_raw *awaited;
 	struct ebpf_memory memory;
 	struct files *files;
 	struct processes *processes;
@@ -251,6 +253,48 @@ static void test_waits_for_tables(void **state)
 	assert_int_equal(f->n_results, 2);
 	check_result(&f->results[1], SAMPLER_OUTCOME_ROOT, 2);
 	assert_int_equal(unwinder__stat(f->unwinder).n_waited, 1);
+	check_sums(f);
+}
+
+/* The time is asked for behind the first look at the tables: they become ready then. */
+static int64_t mono_while_tables_come(const struct dcm_host *host)
+{
+	struct fixture *f = (struct fixture *)(uintptr_t)host;
+	struct pollfd wake = { .fd = tables__wake_fd(f->tables), .events = POLLIN };
+	const struct sampler_head *h = &f->awaited->sample.head;
+	const struct tables_image image = { h->pid, h->start_ns, h->exec_id };
+	struct tables_walk walk = { .outcome = SAMPLER_OUTCOME_PENDING };
+	uint64_t frames[FRAMES];
+
+	f->host.host.mono_ns = f->mono_ns;
+	assert_int_equal(tables__start(f->tables), 0);
+	for (int i = 0; walk.outcome == SAMPLER_OUTCOME_PENDING; i++) {
+		assert_in_range(i, 0, 1000);
+		assert_int_equal(poll(&wake, 1, 60000), 1);
+		tables__woken(f->tables);
+		assert_int_equal(tables__walk(f->tables, &image, f->awaited, frames, FRAMES, &walk), 0);
+	}
+	return f->host.mono_ns;
+}
+
+/* A table that comes while the waiting are looked through is news the next time. */
+static void test_tables_that_come_meanwhile(void **state)
+{
+	struct fixture *f = *state;
+	struct deferred d = whole(f);
+
+	f->host.mono_ns = clock__mono(&clock__system);
+	take(f, &d);
+	unwinder__retry(f->unwinder, WINDOW, false);
+	f->awaited = &d.raw;
+	f->mono_ns = f->host.host.mono_ns;
+	f->host.host.mono_ns = mono_while_tables_come;
+	unwinder__retry(f->unwinder, WINDOW, false);
+	assert_ptr_equal(f->host.host.mono_ns, f->mono_ns);
+	assert_int_equal(unwinder__stat(f->unwinder).n_waiting, 1);
+	unwinder__retry(f->unwinder, WINDOW, false);
+	assert_int_equal(f->n_results, 1);
+	check_result(&f->results[0], SAMPLER_OUTCOME_ROOT, 2);
 	check_sums(f);
 }
 
@@ -459,6 +503,7 @@ static void test_mapped_since(void **state)
 	struct fixture *f = *state;
 	struct deferred first = whole(f), second;
 	int64_t now = clock__mono(&clock__system);
+	uint64_t changes;
 	char *code;
 
 	f->host.mono_ns = now;
@@ -472,7 +517,11 @@ static void test_mapped_since(void **state)
 	check_result(&f->results[0], SAMPLER_OUTCOME_ROOT, 2);
 	assert_int_equal(f->results[0].frames[1], (uintptr_t)(code + 32));
 	assert_int_equal(f->results[0].frames[2], (uintptr_t)(code + 64));
-	/* The first still waits, under the mappings of its time. */
+	/* The first still waits, under the mappings of its time: announced for each walk, which is no news. */
+	unwinder__retry(f->unwinder, WINDOW, false);
+	changes = tables__changes(f->tables);
+	unwinder__retry(f->unwinder, WINDOW, false);
+	assert_int_equal(tables__changes(f->tables), changes);
 	unwinder__retry(f->unwinder, WINDOW, true);
 	assert_int_equal(f->n_results, 2);
 	check_result(&f->results[1], SAMPLER_OUTCOME_DEFERRED, 1);
@@ -712,6 +761,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup_teardown(test_waits_for_tables, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_tables_that_come_meanwhile, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_waits_for_five_seconds, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_waits_for_an_answer, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_files_that_may_not_be_read, setup, teardown),

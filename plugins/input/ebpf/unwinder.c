@@ -57,7 +57,8 @@ struct unwinder {
 	struct known *buckets[BUCKETS];
 	VEC(struct waiting) waiting; /* oldest first */
 	size_t waiting_bytes;
-	uint64_t changes;  /* of the tables, when the waiting were last tried */
+	uint64_t changes; /* of the tables, when the waiting were last tried: what came later is news */
+	uint64_t n_announced;
 	int64_t looked_ns; /* mono: at the rings, last */
 	uint32_t window;
 	uint64_t page_bytes;
@@ -221,6 +222,7 @@ static void announce(struct unwinder *u, struct known *k, const struct process *
 					 (uint32_t)u->ranges.n);
 	if (error < 0 && error != -E2BIG)
 		return;
+	u->n_announced++;
 	k->is_cut = error == -E2BIG;
 	maps__unref(k->maps);
 	k->maps = maps__ref(maps);
@@ -512,7 +514,7 @@ void unwinder__take(struct unwinder *u, const struct sampler_raw *raw, uint32_t 
 
 void unwinder__retry(struct unwinder *u, uint32_t window, bool finish)
 {
-	uint64_t changes = tables__changes(u->parts.tables);
+	const uint64_t changes = tables__changes(u->parts.tables), announced = u->n_announced;
 	int64_t now = u->parts.host->mono_ns(u->parts.host);
 	size_t n = 0;
 
@@ -533,8 +535,8 @@ void unwinder__retry(struct unwinder *u, uint32_t window, bool finish)
 	}
 	if (changes != u->changes)
 		u->waiting.n = n;
-	/* Announcements made on the way are no news. */
-	u->changes = tables__changes(u->parts.tables);
+	/* Announcements made on the way are no news; a table that has become ready meanwhile is. */
+	u->changes = changes + (u->n_announced - announced);
 	/* What is announced from here on programs see until the next look. */
 	u->looked_ns = u->parts.host->mono_ns(u->parts.host);
 }
