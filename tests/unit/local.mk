@@ -414,7 +414,7 @@ tests_unit_test_ebpf_pulse_LDADD = $(EBPF_PURE_LA) $(UNIT_LIBS)
 
 unit_tests += tests/unit/test_ebpf_silence
 tests_unit_test_ebpf_silence_SOURCES = tests/unit/test_ebpf_silence.c $(EBPF_TEST)
-tests_unit_test_ebpf_silence_LDFLAGS = $(AM_LDFLAGS) $(LDFLAGS_FAILMALLOC)
+tests_unit_test_ebpf_silence_LDFLAGS = $(AM_LDFLAGS) $(LDFLAGS_FAILMALLOC) -Wl,--wrap=pthread_create
 tests_unit_test_ebpf_silence_LDADD = $(EBPF_PURE_LA) $(SYMBOLIZE_LA) $(UNIT_LIBS)
 
 unit_tests += tests/unit/test_ebpf_tags

@@ -249,6 +249,76 @@ static void test_gone(void **state)
 	close(dir);
 }
 
+static int texts[2]; /* a pipe: what there is to be read */
+
+static int open_text(const struct dcm_host *host, const struct dcm_guarded *g)
+{
+	(void)host;
+	(void)g;
+	return dup(texts[0]);
+}
+
+/* So many lines of mappings in the pipe, and no more to come if `ends`. */
+static void write_lines(uint32_t n, bool ends)
+{
+	char line[64];
+
+	assert_int_equal(pipe2(texts, O_CLOEXEC), 0);
+	for (uint32_t i = 1; i <= n; i++) {
+		int len = snprintf(line, sizeof(line), "%x000-%x000 r-xp 00000000 00:00 0 \n", i, i + 1);
+
+		assert_int_equal(write(texts[1], line, (size_t)len), len);
+	}
+	if (ends)
+		close(texts[1]);
+}
+
+/* Time that is over ends the reading of what goes on, and takes nothing of what is complete. */
+static void test_patience(void **state)
+{
+	struct dcm_host host = { .open_guarded = open_text };
+	struct errands *errands = errands__new("maps", 60 * INT64_C(1000000000));
+	struct maps_reader reader = { .errands = errands, .patience_ns = 0, .pid = 1 };
+	struct maps *m = NULL;
+
+	(void)state;
+	write_lines(10, true);
+	assert_int_equal(maps__read(&host, -1, &reader, &m), 0);
+	assert_int_equal(m->n, 10);
+	maps__unref(m);
+	close(texts[0]);
+	write_lines(1000, true);
+	assert_int_equal(maps__read(&host, -1, &reader, &m), -ETIMEDOUT);
+	close(texts[0]);
+	reader.patience_ns = 60 * INT64_C(1000000000);
+	write_lines(1000, true);
+	assert_int_equal(maps__read(&host, -1, &reader, &m), 0);
+	assert_int_equal(m->n, 1000);
+	maps__unref(m);
+	close(texts[0]);
+	errands__free(errands);
+}
+
+/* Whose mappings hang is silent; who is not read because those of others do is not. */
+static void test_others_hang(void **state)
+{
+	struct dcm_host host = { .open_guarded = open_text };
+	struct errands *errands = errands__new("maps", 1000000);
+	struct maps_reader reader = { .errands = errands, .patience_ns = 60 * INT64_C(1000000000) };
+	struct maps *m = NULL;
+
+	(void)state;
+	write_lines(0, false);
+	for (reader.pid = 1; errands__stat(errands).n_stuck < ERRANDS_STUCK_MAX; reader.pid++)
+		assert_true(maps__read(&host, -1, &reader, &m) < 0);
+	assert_int_equal(maps__read(&host, -1, &reader, &m), -EAGAIN);
+	reader.pid--;
+	assert_int_equal(maps__read(&host, -1, &reader, &m), -ETIMEDOUT);
+	close(texts[1]);
+	close(texts[0]);
+	errands__free(errands);
+}
+
 static void test_no_memory(void **state)
 {
 	static const char text[] = "1000-2000 r-xp 0 8:1 1 /a\n2000-3000 r-xp 0 8:1 2 /b\n"
@@ -297,6 +367,7 @@ int main(void)
 		cmocka_unit_test(test_takes_files), cmocka_unit_test(test_nonsense),
 		cmocka_unit_test(test_pieces),	    cmocka_unit_test(test_bounded),
 		cmocka_unit_test(test_gone),	    cmocka_unit_test(test_same_file),
+		cmocka_unit_test(test_patience),    cmocka_unit_test(test_others_hang),
 		cmocka_unit_test(test_no_memory),
 	};
 

@@ -9,6 +9,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <pthread.h>
 #include <signal.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -279,12 +280,85 @@ static void test_locked(void **state)
 	waitpid(child, NULL, 0);
 }
 
+int __real_pthread_create(pthread_t *thread, const pthread_attr_t *attr, void *(*run)(void *), void *arg);
+int __wrap_pthread_create(pthread_t *thread, const pthread_attr_t *attr, void *(*run)(void *), void *arg);
+
+static bool has_no_threads;
+
+int __wrap_pthread_create(pthread_t *thread, const pthread_attr_t *attr, void *(*run)(void *), void *arg)
+{
+	return has_no_threads ? EAGAIN : __real_pthread_create(thread, attr, run, arg);
+}
+
+/* No thread can be had to read its mappings: it is asked again, and nobody is said to be silent. */
+static void test_no_thread(void **state)
+{
+	struct fixture *f = *state;
+	struct processes *t = processes__new(&f->host.host, f->files, NULL, NULL);
+	struct sampler_sample s = sample_of_us(f);
+	struct process *p;
+	bool certain;
+
+	is_stopped = false;
+	has_no_threads = true;
+	p = processes__of(t, &s, 1);
+	has_no_threads = false;
+	assert_null(p->maps);
+	assert_int_equal(p->why, DCM_UNNAMED_NOT_ANSWERED);
+	assert_int_equal(processes__stat(t).refused, 1);
+	assert_int_equal(files__silence(f->files)->n, 0);
+	f->host.mono_ns += 900 * MS;
+	s.head.time_ns = (uint64_t)f->host.mono_ns;
+	assert_null(processes__maps(t, p, &s, false, &certain));
+	f->host.mono_ns += 100 * MS;
+	s.head.time_ns = (uint64_t)f->host.mono_ns;
+	assert_non_null(processes__maps(t, p, &s, false, &certain));
+	assert_int_equal(processes__stat(t).refused, 1);
+	processes__free(t);
+}
+
+/* Mappings that never end: a line after the other, into a pipe, as they are read. */
+static void *write_without_end(void *arg)
+{
+	static const char line[] = "1000-2000 r--p 00000000 00:00 0 \n";
+
+	(void)arg;
+	while (write(locked[1], line, sizeof(line) - 1) > 0)
+		usleep(100);
+	return NULL;
+}
+
+/* Each block comes in time, and the end never does. */
+static void test_without_end(void **state)
+{
+	struct fixture *f = *state;
+	struct processes *t = processes__new(&f->host.host, f->files, NULL, NULL);
+	struct sampler_sample ours = sample_of_us(f);
+	pthread_t writer;
+
+	is_stopped = false;
+	signal(SIGPIPE, SIG_IGN);
+	assert_int_equal(pipe2(locked, O_CLOEXEC), 0);
+	assert_int_equal(pthread_create(&writer, NULL, write_without_end, NULL), 0);
+	f->host.host.open_guarded = open_unless_locked;
+	alarm(60);
+	assert_int_equal(processes__of(t, &ours, 1)->why, DCM_UNNAMED_NOT_ANSWERED);
+	alarm(0);
+	assert_int_equal(files__silence(f->files)->n, 1);
+	close(locked[0]);
+	processes__free(t);
+	pthread_join(writer, NULL);
+	close(locked[1]);
+	locked[1] = -1;
+}
+
 int main(void)
 {
 #define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
 	const struct CMUnitTest tests[] = {
-		TEST(test_told),       TEST(test_late),	  TEST(test_long_path),
-		TEST(test_asks_again), TEST(test_locked),
+		TEST(test_told),	TEST(test_late),   TEST(test_long_path),
+		TEST(test_asks_again),	TEST(test_locked), TEST(test_no_thread),
+		TEST(test_without_end),
 	};
 
 	return cmocka_run_group_tests_name("ebpf_silence", tests, NULL, NULL);

@@ -69,7 +69,7 @@ void history__keep(struct processes *t, struct process *p, struct maps *maps, in
 
 static enum dcm_unnamed why_not(int error)
 {
-	if (error == -ETIMEDOUT)
+	if (error == -ETIMEDOUT || error == -EAGAIN)
 		return DCM_UNNAMED_NOT_ANSWERED;
 	return error == -EACCES || error == -EPERM ? DCM_UNNAMED_NO_PERMISSION : DCM_UNNAMED_FILE_GONE;
 }
@@ -78,7 +78,10 @@ void history__read(struct processes *t, struct process *p, int dir)
 {
 	int64_t before = process_table__now_ns(t), cpu_before = thread__cpu_ns();
 	struct maps *maps = NULL;
-	struct maps_reader reader = { .errands = t->errands, .pid = p->id.pid, .time_ns = before };
+	struct maps_reader reader = { .errands = t->errands,
+				      .patience_ns = MAPS_PATIENCE_ALL_NS,
+				      .pid = p->id.pid,
+				      .time_ns = before };
 	int r = maps__read(t->host, dir, &reader, &maps);
 	bool changed = false;
 
@@ -87,6 +90,7 @@ void history__read(struct processes *t, struct process *p, int dir)
 	p->read_end_ns = process_table__now_ns(t);
 	if (r < 0) {
 		t->stat.denied += r == -EACCES || r == -EPERM;
+		t->stat.refused += r == -EAGAIN;
 		/* What was known stays known. */
 		if (!p->maps)
 			p->why = why_not(r);
@@ -110,7 +114,7 @@ void history__read(struct processes *t, struct process *p, int dir)
 	p->pause_ns = changed || !p->pause_ns ? PAUSE_FIRST_NS : p->pause_ns * 2;
 	if (p->pause_ns > PAUSE_MAX_NS)
 		p->pause_ns = PAUSE_MAX_NS;
-	if (r == -ETIMEDOUT)
+	if (r == -ETIMEDOUT || r == -EAGAIN)
 		p->pause_ns = ASK_AGAIN_NS;
 }
 

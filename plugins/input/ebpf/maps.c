@@ -22,10 +22,7 @@
 #include "plugins/input/ebpf/labels.h"
 #include "plugins/input/ebpf/thread.h"
 
-enum {
-	BLOCK_BYTES = 16 * 1024,
-	PATIENCES = 4, /* for all blocks: 100,000 mappings take their time on a busy machine */
-};
+enum { BLOCK_BYTES = 16 * 1024 };
 
 /* Hexadecimal or decimal digits at *p, and the character `end` behind them. */
 static bool number(const char **p, unsigned base, char end, uint64_t *ret)
@@ -215,11 +212,14 @@ int maps__parse_end(struct maps_parser *p, struct maps **ret_maps)
 	return 0;
 }
 
-/* *fd is -1 when the thread that reads has it. A text that takes too long in all is none either. */
+/*
+ * *fd is -1 when the thread that reads has it. A text that takes too long in all is none either, but one that is
+ * complete is one, however long it took.
+ */
 static int read_text(int *fd, struct maps_reader *reader, struct maps_parser *p, size_t *ret_bytes)
 {
 	CLEANUP(mem__freep) struct errand *errand = errand__new(BLOCK_BYTES);
-	int64_t until_ns = thread__mono_ns() + PATIENCES * MAPS_PATIENCE_NS;
+	int64_t until_ns = thread__mono_ns() + reader->patience_ns;
 	ssize_t n;
 
 	*ret_bytes = 0;
@@ -229,9 +229,12 @@ static int read_text(int *fd, struct maps_reader *reader, struct maps_parser *p,
 	errand->place = errand__process(reader->pid);
 	errand->n = BLOCK_BYTES;
 	do {
+		if (*ret_bytes && reader->errands && thread__mono_ns() > until_ns)
+			return -ETIMEDOUT;
 		n = errands__make(reader->errands, &errand, fd);
-		if (n == -EBUSY || n == -EAGAIN || (reader->errands && thread__mono_ns() > until_ns))
-			n = -ETIMEDOUT;
+		/* It hangs with this process since before, or with so many others. */
+		if (n == -EBUSY)
+			n = errands__is_stuck_at(reader->errands, errand->place) ? -ETIMEDOUT : -EAGAIN;
 		if (n < 0)
 			return (int)n;
 		reader->cpu_ns += reader->errands ? errand->cpu_ns : 0;

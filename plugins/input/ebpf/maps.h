@@ -20,8 +20,10 @@
 #include "core/base/errands.h"
 #include "plugins/input/ebpf/perf_record.h"
 
-enum { MAPS_RANGES = 65536 }; /* kept of one process */
-#define MAPS_PATIENCE_NS INT64_C(1000000000)
+enum { MAPS_RANGES = 65536 };		     /* kept of one process */
+#define MAPS_PATIENCE_NS INT64_C(1000000000) /* for a block of the text */
+/* For all of it: 100,000 mappings take their time on a busy machine. */
+#define MAPS_PATIENCE_ALL_NS (4 * MAPS_PATIENCE_NS)
 
 struct maps_range {
 	uint64_t start, end; /* [start, end) */
@@ -86,6 +88,7 @@ int maps__parse_end(struct maps_parser *p, struct maps **ret_maps);
 /* Who reads: a process whose mappings are locked, for as long as it likes, is waited for by a thread. */
 struct maps_reader {
 	struct errands *errands; /* NULL: we wait ourselves */
+	int64_t patience_ns;	 /* for all of it: what is not complete by then is given up */
 	uint32_t pid;		 /* of whom it is read */
 	int64_t time_ns;	 /* mono: when the reading begins */
 	int64_t cpu_ns;		 /* added up: that the threads spent on it */
@@ -94,7 +97,8 @@ struct maps_reader {
 /*
  * The file `maps` in a directory of /proc. -ENODATA when it is empty (a kernel thread, or a leader
  * that ended before its threads), -ESRCH when the process is gone, -EACCES; -ETIMEDOUT when it was not
- * opened or read in time. reader NULL: nobody waits for us.
+ * opened or read in time; -EAGAIN when nobody could read it: no thread can be had, or too many hang with
+ * other processes. reader NULL: nobody waits for us.
  */
 int maps__read(const struct dcm_host *host, int proc_dir, struct maps_reader *reader,
 	       struct maps **ret_maps);
