@@ -16,6 +16,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/prctl.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -317,6 +318,38 @@ static void test_no_thread(void **state)
 	processes__free(t);
 }
 
+/* Descriptors have run out for a moment: the process is there, and is asked again, in all ways. */
+static void test_no_descriptors(void **state)
+{
+	struct fixture *f = *state;
+	struct processes *t = processes__new(&f->host.host, f->files, NULL, NULL);
+	struct sampler_sample s = sample_of_us(f);
+	struct rlimit limit, none;
+	struct process *p;
+	bool certain;
+
+	is_stopped = false;
+	assert_int_equal(getrlimit(RLIMIT_NOFILE, &limit), 0);
+	none = (struct rlimit){ 0, limit.rlim_max };
+	assert_int_equal(setrlimit(RLIMIT_NOFILE, &none), 0);
+	p = processes__of(t, &s, 1);
+	assert_int_equal(setrlimit(RLIMIT_NOFILE, &limit), 0);
+	assert_int_equal(p->missing_ns, 0);
+	assert_null(p->maps);
+	assert_int_equal(p->why, DCM_UNNAMED_NOT_ANSWERED);
+	assert_int_equal(files__silence(f->files)->n, 0);
+	/* Not with each sample. */
+	assert_null(processes__maps(t, p, &s, false, &certain));
+	f->host.mono_ns += SECOND;
+	s.head.time_ns = (uint64_t)f->host.mono_ns;
+	assert_ptr_equal(processes__of(t, &s, 1), p);
+	assert_non_null(p->identity.exe);
+	assert_int_equal(p->unanswered_ns, 0);
+	assert_non_null(processes__maps(t, p, &s, false, &certain));
+	assert_true(certain);
+	processes__free(t);
+}
+
 /* Mappings that never end: a line after the other, into a pipe, as they are read. */
 static void *write_without_end(void *arg)
 {
@@ -356,9 +389,9 @@ int main(void)
 {
 #define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
 	const struct CMUnitTest tests[] = {
-		TEST(test_told),	TEST(test_late),   TEST(test_long_path),
-		TEST(test_asks_again),	TEST(test_locked), TEST(test_no_thread),
-		TEST(test_without_end),
+		TEST(test_told),	TEST(test_late),	   TEST(test_long_path),
+		TEST(test_asks_again),	TEST(test_locked),	   TEST(test_no_thread),
+		TEST(test_without_end), TEST(test_no_descriptors),
 	};
 
 	return cmocka_run_group_tests_name("ebpf_silence", tests, NULL, NULL);

@@ -16,6 +16,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/resource.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -472,6 +473,33 @@ static struct deferred jit(const struct fixture *f, const char *code)
  * A frame pointer of 0 is the outermost frame's when a frame record says so. In the register it may
  * be anything.
  */
+/* A process that cannot be seen for a moment has not gone: what its files say is waited for. */
+static void test_process_that_is_not_seen(void **state)
+{
+	struct fixture *f = *state;
+	struct deferred d = whole(f);
+	struct rlimit limit, none;
+
+	f->host.mono_ns = clock__mono(&clock__system);
+	assert_non_null(processes__of(f->processes, &d.raw.sample, WINDOW)->maps);
+	processes__rest(f->processes);
+	assert_int_equal(getrlimit(RLIMIT_NOFILE, &limit), 0);
+	none = (struct rlimit){ 0, limit.rlim_max };
+	assert_int_equal(setrlimit(RLIMIT_NOFILE, &none), 0);
+	take(f, &d);
+	assert_int_equal(setrlimit(RLIMIT_NOFILE, &limit), 0);
+	assert_int_equal(f->n_results, 0);
+	assert_int_equal(unwinder__stat(f->unwinder).n_waiting, 1);
+	/* With the next one its file is opened. */
+	take(f, &d);
+	assert_int_equal(tables__start(f->tables), 0);
+	wait_until_done(f);
+	assert_int_equal(f->n_results, 2);
+	check_result(&f->results[0], SAMPLER_OUTCOME_ROOT, 2);
+	check_result(&f->results[1], SAMPLER_OUTCOME_ROOT, 2);
+	check_sums(f);
+}
+
 static void test_frame_pointers_of_zero(void **state)
 {
 	struct fixture *f = *state;
@@ -768,6 +796,7 @@ int main(void)
 		cmocka_unit_test_setup_teardown(test_room_for_512, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_process_that_is_gone, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_file_that_went_with_its_process, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_process_that_is_not_seen, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_frame_pointers_of_zero, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_mapped_since, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_mappings_of_its_time, setup, teardown),

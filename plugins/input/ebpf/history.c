@@ -67,11 +67,21 @@ void history__keep(struct processes *t, struct process *p, struct maps *maps, in
 		processes__tell(t, p);
 }
 
-static enum dcm_unnamed why_not(int error)
+enum dcm_unnamed history__why_not(int error)
 {
-	if (error == -ETIMEDOUT || error == -EAGAIN)
+	switch (error) {
+	case -ETIMEDOUT:
+	case -EAGAIN:
+	case -EMFILE:
+	case -ENFILE:
+	case -ENOMEM:
 		return DCM_UNNAMED_NOT_ANSWERED;
-	return error == -EACCES || error == -EPERM ? DCM_UNNAMED_NO_PERMISSION : DCM_UNNAMED_FILE_GONE;
+	case -EACCES:
+	case -EPERM:
+		return DCM_UNNAMED_NO_PERMISSION;
+	default:
+		return DCM_UNNAMED_FILE_GONE;
+	}
 }
 
 void history__read(struct processes *t, struct process *p, int dir)
@@ -93,7 +103,7 @@ void history__read(struct processes *t, struct process *p, int dir)
 		t->stat.refused += r == -EAGAIN;
 		/* What was known stays known. */
 		if (!p->maps)
-			p->why = why_not(r);
+			p->why = history__why_not(r);
 		if (r == -ETIMEDOUT)
 			process_table__tell_silence(t, p);
 	} else {

@@ -335,6 +335,22 @@ int processes__tag(struct processes *t, struct process *p)
 	return identities__tag(t->identities, &p->identity);
 }
 
+/* It is there, and we cannot see it: asked again after a second. */
+static int open_dir(struct processes *t, struct process *p)
+{
+	int dir = procfs__open(&p->via);
+
+	if (dir >= 0 || dir == -ESRCH)
+		return dir;
+	if (!p->maps)
+		p->why = history__why_not(dir);
+	p->read_ns = process_table__now_ns(t);
+	p->pause_ns = ASK_AGAIN_NS;
+	if (!p->identity.exe || p->unanswered_ns)
+		p->unanswered_ns = p->read_ns;
+	return dir;
+}
+
 /*
  * What /proc says now is another program's when the process has exec'ed since, or of the next one
  * with that pid: then only what the kernel told counts.
@@ -343,7 +359,7 @@ static void find_image(struct processes *t, struct process *p, const struct samp
 {
 	int64_t time_ns = (int64_t)sample->head.time_ns;
 	bool replaced = t->trail && trail__replaced(t->trail, p->id.pid, time_ns);
-	CLEANUP(fd__closep) int dir = replaced ? -1 : procfs__open(&p->via), exe = -1;
+	CLEANUP(fd__closep) int dir = replaced ? -ESRCH : open_dir(t, p), exe = -1;
 	struct process_image image = { 0 };
 
 	find_cgroup(t, p);
@@ -355,9 +371,9 @@ static void find_image(struct processes *t, struct process *p, const struct samp
 	/* It ended meanwhile. */
 	if (exe == -ENOENT || exe == -ESRCH) {
 		fd__close(dir);
-		dir = -1;
+		dir = -ESRCH;
 	}
-	p->missing_ns = dir < 0 ? process_table__now_ns(t) : 0;
+	p->missing_ns = dir == -ESRCH ? process_table__now_ns(t) : 0;
 	p->identity.exe = procfs__exe(exe);
 	if (dir >= 0 && !history__fits(t, image.maps, sample))
 		history__read(t, p, dir);
@@ -368,7 +384,7 @@ static void find_image(struct processes *t, struct process *p, const struct samp
 	}
 	if (!p->identity.exe)
 		p->identity.exe = take_ptr(image.exe);
-	if (dir < 0)
+	if (dir == -ESRCH)
 		inherit(t, p, sample);
 	if (dir >= 0)
 		find_identity(t, p, dir, exe);
@@ -387,7 +403,7 @@ static void ask_again(struct processes *t, struct process *p, const struct sampl
 	    process_table__now_ns(t) - p->unanswered_ns < ASK_AGAIN_NS ||
 	    (t->trail && trail__replaced(t->trail, p->id.pid, (int64_t)sample->head.time_ns)))
 		return;
-	dir = procfs__open(&p->via);
+	dir = open_dir(t, p);
 	if (dir < 0)
 		return;
 	exe = guarded__open(t->host, dir, DCM_GUARDED_EXE_PATH);
@@ -513,7 +529,7 @@ struct maps *processes__maps(struct processes *t, struct process *p,
 	history__look_back(t, p, time_ns);
 	maps = history__matching(t, p, sample);
 	if ((!advanced || !maps || uncovered) && may_read(t, p, sample)) {
-		CLEANUP(fd__closep) int dir = procfs__open(&p->via);
+		CLEANUP(fd__closep) int dir = open_dir(t, p);
 
 		if (dir >= 0) {
 			history__read(t, p, dir);

@@ -63,12 +63,20 @@ static bool parse_stat(struct dcm_str stat, struct stat_text *ret)
 	return true;
 }
 
+/* Only what is not there has ended. */
+static int error_of(int error)
+{
+	return error == -ENOENT ? -ESRCH : error;
+}
+
 static int open_proc(uint32_t pid)
 {
 	char path[32];
+	int dir;
 
 	snprintf(path, sizeof(path), "/proc/%u", pid);
-	return open(path, O_PATH | O_DIRECTORY | O_CLOEXEC);
+	dir = open(path, O_PATH | O_DIRECTORY | O_CLOEXEC);
+	return dir < 0 ? error_of(-errno) : dir;
 }
 
 /*
@@ -81,28 +89,32 @@ static int open_thread(int leader, uint32_t tid)
 	char task[32];
 
 	snprintf(task, sizeof(task), "task/%u", tid);
-	if (dir < 0 || faccessat(leader, task, F_OK, 0) < 0)
-		return -ESRCH;
+	if (dir < 0)
+		return dir;
+	if (faccessat(leader, task, F_OK, 0) < 0)
+		return error_of(-errno);
 	return take_fd(dir);
 }
 
 static int read_stat(int dir, struct stat_text *ret)
 {
 	struct buf text = { 0 };
-	bool fine = fd__read_path(dir, "stat", TEXT_BYTES_MAX, &text) == 0 &&
-		    parse_stat(buf__view(&text), ret);
+	int r = error_of(fd__read_path(dir, "stat", TEXT_BYTES_MAX, &text));
 
+	if (r == 0 && !parse_stat(buf__view(&text), ret))
+		r = -ESRCH;
 	buf__fini(&text);
-	return fine ? 0 : -ESRCH;
+	return r;
 }
 
 int procfs__parent(uint32_t pid, uint32_t *ret_parent, uint64_t *ret_start_ns)
 {
 	CLEANUP(fd__closep) int dir = open_proc(pid);
 	struct stat_text stat;
+	int r = dir < 0 ? dir : read_stat(dir, &stat);
 
-	if (dir < 0 || read_stat(dir, &stat) < 0)
-		return -ESRCH;
+	if (r < 0)
+		return r;
 	*ret_parent = stat.parent;
 	*ret_start_ns = stat.ticks * TICK_NS;
 	return 0;
@@ -120,9 +132,12 @@ static int open_leader(const struct procfs_id *id, char *ret_state)
 {
 	CLEANUP(fd__closep) int dir = open_proc(id->pid);
 	struct stat_text stat;
+	int r = dir < 0 ? dir : read_stat(dir, &stat);
 
 	*ret_state = 0;
-	if (dir < 0 || read_stat(dir, &stat) < 0 || stat.ticks != id->start_ns / TICK_NS)
+	if (r < 0)
+		return r;
+	if (stat.ticks != id->start_ns / TICK_NS)
 		return -ESRCH;
 	*ret_state = stat.state;
 	return take_fd(dir);

@@ -23,11 +23,12 @@ uint64_t procfs__whole_ticks(uint64_t start_ns);
 
 /*
  * A descriptor of the directory, or -ESRCH: it has ended. One that its parent has not waited for yet
- * (a zombie) has: of its program, its mappings and its files nothing is shown any more.
+ * (a zombie) has: of its program, its mappings and its files nothing is shown any more. Another errno: it
+ * may be there, and we cannot see it: -EACCES and -EPERM (hidepid), -EMFILE, -ENFILE, -ENOMEM.
  */
 int procfs__open(const struct procfs_id *id);
 
-/* When the process began that has the pid now, in whole ticks: 0 or -ESRCH. */
+/* When the process began that has the pid now, in whole ticks: 0, or errors as procfs__open(). */
 int procfs__start(uint32_t pid, uint64_t *ret_start_ns);
 /* And who forked it, or adopted it. */
 int procfs__parent(uint32_t pid, uint32_t *ret_parent, uint64_t *ret_start_ns);

@@ -138,12 +138,12 @@ static struct known *known_of(struct unwinder *u, const struct process *p, bool 
 	return k;
 }
 
-/* The process has ended, so that a file that could not be opened through it never will be. */
-static bool is_gone(const struct process *p)
+/* 0; -ESRCH: the process has ended, so that a file that could not be opened through it never will be; else we cannot see it now. */
+static int look_for(const struct process *p)
 {
 	CLEANUP(fd__closep) int dir = procfs__open(&p->via);
 
-	return dir < 0;
+	return dir < 0 ? dir : 0;
 }
 
 /* Its tables may yet be there, so that nothing is to be guessed; or went, and are known to nobody. */
@@ -207,7 +207,7 @@ static bool is_turn(const struct maps *now, const struct maps *before)
 /* What finds no room now is announced again with the next sample. */
 static void announce(struct unwinder *u, struct known *k, const struct process *p, struct maps *maps)
 {
-	bool went = lost_files(maps) && is_gone(p);
+	bool went = lost_files(maps) && look_for(p) == -ESRCH;
 	uint64_t pages = maps->exec_bytes / u->page_bytes;
 	int error = 0;
 
@@ -336,13 +336,15 @@ static int open_file(struct unwinder *u, struct process *p, const struct waiting
 {
 	struct maps_range *range = maps__find(w->maps, start);
 	struct tables_range now;
+	int there;
 
 	if (!range)
 		return -EAGAIN;
 	processes__file(u->parts.processes, p, range);
 	now = range_of(range, true);
-	if (now.code == TABLES_PENDING && is_gone(p))
-		return -ESRCH;
+	there = now.code == TABLES_PENDING ? look_for(p) : 0;
+	if (there < 0)
+		return there == -ESRCH ? there : -EAGAIN;
 	if (range->file->why == DCM_UNNAMED_NOT_ANSWERED)
 		return -EAGAIN;
 	/* A file that cannot be opened has code all the same: without rules, that is. */
