@@ -164,7 +164,8 @@ static void compact_twice(const struct block *b)
 	uint64_t first;
 
 	if (c && compact__write(c, &(struct block_options){ .level = 1 }, put, &bytes, &info) >= 0)
-		if (block__open(&out, bytes.data, bytes.n, NULL) < 0 || block__verify(&out, &first) > 0)
+		if (block__open(&out, bytes.data, bytes.n, NULL) < 0 ||
+		    block__verify(&out, NULL, NULL, &first) > 0)
 			abort();
 	compact__free(c);
 	buf__fini(&bytes);

@@ -198,6 +198,7 @@ static const struct http_route routes_table[] = {
 	  .pattern = "/api/v1/store/check",
 	  .role = HTTP_ROLE_ADMIN,
 	  .handler = api__store_check,
+	  .patient = true,
 	  .params = PARAMS(NULL),
 	  .doc = "look for damage in the store" },
 	{ .method = HTTP_POST,

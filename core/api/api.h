@@ -74,7 +74,8 @@ struct api_config {
 	 * failure that says so; what a check of it finds.
 	 */
 	int (*backup)(void *ctx, const char *dir, struct dcm_error *err);
-	int (*check)(void *ctx, dcm_report_fn report, void *report_ctx, struct dcm_error *err);
+	int (*check)(void *ctx, struct dcm_budget *budget, dcm_report_fn report, void *report_ctx,
+		     struct dcm_error *err);
 	/* Removes what matches from the store; NULL: it is only read here. */
 	int (*remove)(void *ctx, const struct dcm_select *sel, uint64_t *ret_n_profiles,
 		      struct dcm_error *err);

@@ -153,7 +153,7 @@ void api__store_backup(void *ctx, const struct http_request *req, struct http_re
 
 struct findings {
 	struct buf *out;
-	uint32_t n;
+	uint32_t n, n_errors;
 };
 
 static void add_finding(void *ctx, enum dcm_log_level level, const char *sentence)
@@ -161,6 +161,7 @@ static void add_finding(void *ctx, enum dcm_log_level level, const char *sentenc
 	static const char *const levels[] = { "error", "warning", "info", "debug" };
 	struct findings *f = ctx;
 
+	f->n_errors += level == DCM_LOG_ERROR;
 	if (f->n == API_MAX_LIST)
 		return;
 	buf__printf(f->out, "%s{\"severity\":\"%s\",\"message\":", f->n++ ? "," : "", levels[level]);
@@ -168,7 +169,7 @@ static void add_finding(void *ctx, enum dcm_log_level level, const char *sentenc
 	buf__byte(f->out, '}');
 }
 
-/* Damage is an answer, not a failure of the question. */
+/* Damage is an answer, not a failure of the question; and so is what was found until it was ended. */
 void api__store_check(void *ctx, const struct http_request *req, struct http_response *resp)
 {
 	struct api *a = ctx;
@@ -176,15 +177,21 @@ void api__store_check(void *ctx, const struct http_request *req, struct http_res
 	struct findings f = { .out = &resp->body };
 	int r;
 
-	(void)req;
 	if (!api__has_engine(a, resp))
 		return;
 	buf__text(&resp->body, "{\"findings\":[");
-	r = a->c.check(a->c.ctx, add_finding, &f, &err);
-	if (r < 0 && r != -EUCLEAN)
+	api__enter(a, req);
+	r = a->c.check(a->c.ctx, req->budget, add_finding, &f, &err);
+	api__leave(a, req->budget);
+	if (r == -ECANCELED || r == -ETIMEDOUT) {
+		buf__text(&resp->body, "],\"ended\":");
+		buf__json(&resp->body, str__of(err.text));
+		buf__printf(&resp->body, ",\"sound\":%s}\n", f.n_errors ? "false" : "null");
+	} else if (r < 0 && r != -EUCLEAN) {
 		api__fail(resp, r, &err);
-	else
+	} else {
 		buf__printf(&resp->body, "],\"sound\":%s}\n", r == 0 ? "true" : "false");
+	}
 }
 
 /*

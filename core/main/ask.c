@@ -23,6 +23,7 @@
 #include "core/base/str.h"
 #include "core/base/url.h"
 #include "core/base/units.h"
+#include "core/main/interrupt.h"
 #include "core/main/offline.h"
 #include "core/main/progress.h"
 #include "core/net/http_client.h"
@@ -230,15 +231,24 @@ static bool look_here(void *ctx, uint64_t *ret_done, uint64_t *ret_total)
 	return true;
 }
 
+static void cancel(void *ctx)
+{
+	struct dcm_budget *budget = ctx;
+
+	atomic_store(&budget->cancelled, 1);
+}
+
 static int in_directory(const struct args *a, const char *dir, enum http_method method,
 			const struct ask *q, int64_t timeout_ns, struct http_response *ret,
 			struct dcm_error *err)
 {
 	struct dcm_budget budget = { .deadline_mono_ns = clock__mono(&clock__system) + timeout_ns };
+	struct interrupt *interrupt = q->is_patient ? interrupt__begin(cancel, &budget) : NULL;
 	struct progress *progress = progress__begin(a->verb->name, look_here, &budget);
 	int r = offline__call(dir, method, (const char *)q->target.data, &budget, ret, err);
 
 	progress__end(progress);
+	interrupt__end(interrupt);
 	return r;
 }
 
@@ -298,7 +308,7 @@ static int ask(const struct args *a, enum http_method method, struct ask *q, str
 		r = error__set(&err, -EINVAL, "--url and the directory %s exclude each other", data);
 	else if (q->data && args__has(a, "data"))
 		r = error__set(&err, -EINVAL, "--data and the directory %s exclude each other", q->data);
-	else if (ask__timeout(a, "60s", &timeout_ns, &err) < 0)
+	else if (ask__timeout(a, q->is_patient ? "24h" : "60s", &timeout_ns, &err) < 0)
 		r = -EINVAL;
 	else if (r == 0 && data)
 		r = in_directory(a, data, method, q, timeout_ns, ret, &err);

@@ -30,6 +30,11 @@ struct ask {
 	struct buf target;
 	bool has_params;
 	const char *data; /* directory of a store that an operand names, instead of --data; or NULL */
+	/*
+	 * It takes as long as there is data: unless --timeout is given, it may take a day; of a directory Ctrl-C ends
+	 * it, and its answer says how far it came.
+	 */
+	bool is_patient;
 };
 
 /* PATH must be clean already; params are percent-encoded. A NULL value adds nothing. */

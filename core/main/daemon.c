@@ -214,9 +214,10 @@ static int backup(void *ctx, const char *dir, struct dcm_error *err)
 	return graph__store_backup(((struct daemon *)ctx)->graph, dir, err);
 }
 
-static int check(void *ctx, dcm_report_fn report, void *report_ctx, struct dcm_error *err)
+static int check(void *ctx, struct dcm_budget *budget, dcm_report_fn report, void *report_ctx,
+		 struct dcm_error *err)
 {
-	return graph__store_check(((struct daemon *)ctx)->graph, report, report_ctx, err);
+	return graph__store_check(((struct daemon *)ctx)->graph, budget, report, report_ctx, err);
 }
 
 static int remove_from_store(void *ctx, const struct dcm_select *sel, uint64_t *ret_n_profiles,

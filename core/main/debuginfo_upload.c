@@ -24,6 +24,7 @@
 #include "core/main/debuginfo_send.h"
 #include "core/main/elf_walk.h"
 #include "core/main/output_file.h"
+#include "core/main/progress.h"
 #include "core/main/verbs.h"
 #include "core/query/render.h"
 
@@ -55,7 +56,7 @@ struct upload {
 static void clear_progress(const struct upload *u)
 {
 	if (u->send.sent)
-		fputs("\r\033[K", stderr);
+		progress__hide();
 }
 
 /* For who looks on; on any thread. */
@@ -65,9 +66,9 @@ static void tell_progress(void *ctx, const char *path, uint64_t n, uint64_t tota
 	char sent[48], whole[48];
 
 	pthread_mutex_lock(&u->lock);
-	fprintf(stderr, "\r\033[Kdecima debuginfo upload: %u of %u files; %.100s: %s of %s",
-		u->n_told, u->files.n, path, units__format_value((double)n, STR("bytes"), sent),
-		units__format_value((double)total, STR("bytes"), whole));
+	progress__show("decima debuginfo upload: %u of %u files; %.100s: %s of %s", u->n_told,
+		       u->files.n, path, units__format_value((double)n, STR("bytes"), sent),
+		       units__format_value((double)total, STR("bytes"), whole));
 	pthread_mutex_unlock(&u->lock);
 }
 
@@ -318,7 +319,7 @@ int verb__debuginfo_upload(const struct args *a)
 	pthread_cond_init(&u.released, NULL);
 	u.send = (struct debuginfo_send){ .server = &u.server,
 					  .replace = args__has(a, "replace"),
-					  .sent = isatty(STDERR_FILENO) ? tell_progress : NULL,
+					  .sent = progress__is_watched() ? tell_progress : NULL,
 					  .ctx = &u };
 	r = prepare(&u, &err);
 	if (r == 0 && u.files.n > 0)

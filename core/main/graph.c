@@ -602,16 +602,23 @@ int graph__store_backup(struct graph *g, const char *dir, struct dcm_error *err)
 	return r;
 }
 
-int graph__store_check(struct graph *g, dcm_report_fn report, void *ctx, struct dcm_error *err)
+static int check(const struct part *p, struct dcm_budget *budget, dcm_report_fn report, void *ctx,
+		 struct dcm_error *err)
+{
+	const struct dcm_storage_ops *ops = &p->plugin->storage;
+	void *handle = instance__handle(p->instance);
+
+	if (ops->check_within)
+		return ops->check_within(handle, budget, report, ctx, err);
+	return ops->check ? ops->check(handle, report, ctx, err) : not_offered(p, "check", err);
+}
+
+int graph__store_check(struct graph *g, struct dcm_budget *budget, dcm_report_fn report, void *ctx,
+		       struct dcm_error *err)
 {
 	struct part *p = enter_store(g, err);
 
-	if (!p)
-		return -ESHUTDOWN;
-	return leave_store(p, p->plugin->storage.check
-				      ? p->plugin->storage.check(instance__handle(p->instance),
-								 report, ctx, err)
-				      : not_offered(p, "check", err));
+	return p ? leave_store(p, check(p, budget, report, ctx, err)) : -ESHUTDOWN;
 }
 
 int graph__store_remove(struct graph *g, const struct dcm_select *sel, uint64_t *ret_n_profiles,

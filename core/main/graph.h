@@ -112,7 +112,8 @@ bool graph__store_stat(struct graph *g, struct dcm_store_stat *ret);
  * removed. Any thread, until graph__stop().
  */
 int graph__store_backup(struct graph *g, const char *dir, struct dcm_error *err);
-int graph__store_check(struct graph *g, dcm_report_fn report, void *ctx, struct dcm_error *err);
+int graph__store_check(struct graph *g, struct dcm_budget *budget, dcm_report_fn report, void *ctx,
+		       struct dcm_error *err);
 int graph__store_remove(struct graph *g, const struct dcm_select *sel, uint64_t *ret_n_profiles,
 			struct dcm_error *err);
 

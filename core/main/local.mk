@@ -27,6 +27,7 @@ decima_SOURCES = \
 	core/main/part.c core/main/part.h \
 	core/main/plan.c core/main/plan.h core/main/plan_effective.c \
 	core/main/plugins_verb.c \
+	core/main/interrupt.c core/main/interrupt.h \
 	core/main/progress.c core/main/progress.h \
 	core/main/query_verbs.c core/main/query_verbs.h \
 	core/main/record_verb.c \

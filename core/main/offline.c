@@ -43,9 +43,10 @@ static int backup(void *ctx, const char *dir, struct dcm_error *err)
 	return graph__store_backup(((struct offline *)ctx)->graph, dir, err);
 }
 
-static int check(void *ctx, dcm_report_fn report, void *report_ctx, struct dcm_error *err)
+static int check(void *ctx, struct dcm_budget *budget, dcm_report_fn report, void *report_ctx,
+		 struct dcm_error *err)
 {
-	return graph__store_check(((struct offline *)ctx)->graph, report, report_ctx, err);
+	return graph__store_check(((struct offline *)ctx)->graph, budget, report, report_ctx, err);
 }
 
 static int encode(void *ctx, const struct dcm_batch *batch, const char *format, struct buf *out,

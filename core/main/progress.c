@@ -6,6 +6,7 @@
 
 #include <poll.h>
 #include <pthread.h>
+#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <sys/eventfd.h>
@@ -28,6 +29,28 @@ struct progress {
 	bool is_shown; /* by the thread, until it is joined */
 };
 
+bool progress__is_watched(void)
+{
+	return isatty(STDERR_FILENO);
+}
+
+/* Other threads may print as well: it is one write. */
+void progress__show(const char *format, ...)
+{
+	char text[512] = "";
+	va_list args;
+
+	va_start(args, format);
+	vsnprintf(text, sizeof(text), format, args);
+	va_end(args);
+	fprintf(stderr, "\r\033[K%s", text);
+}
+
+void progress__hide(void)
+{
+	progress__show("%s", "");
+}
+
 static void show(struct progress *p)
 {
 	const long long seconds = (clock__mono(&clock__system) - p->begin_ns) / SECOND_NS;
@@ -37,7 +60,7 @@ static void show(struct progress *p)
 	if (p->look(p->ctx, &done, &total) && total > 0)
 		snprintf(share, sizeof(share), ", %.0f %%",
 			 done < total ? 100.0 * (double)done / (double)total : 100.0);
-	fprintf(stderr, "\r\033[Kdecima %s: %lld s%s; Ctrl-C ends it", p->what, seconds, share);
+	progress__show("decima %s: %lld s%s; Ctrl-C ends it", p->what, seconds, share);
 	p->is_shown = true;
 }
 
@@ -49,11 +72,6 @@ static void *run(void *ctx)
 	for (int wait_ms = FIRST_MS; poll(&end, 1, wait_ms) <= 0; wait_ms = EACH_MS)
 		show(p);
 	return NULL;
-}
-
-bool progress__is_watched(void)
-{
-	return isatty(STDERR_FILENO);
 }
 
 struct progress *progress__begin(const char *what, progress_look_fn *look, void *ctx)
@@ -80,7 +98,7 @@ void progress__end(struct progress *p)
 	eventfd_write(p->end_fd, 1);
 	pthread_join(p->thread, NULL);
 	if (p->is_shown)
-		fputs("\r\033[K", stderr);
+		progress__hide();
 	fd__close(p->end_fd);
 	free(p);
 }

@@ -15,6 +15,9 @@ typedef bool progress_look_fn(void *ctx, uint64_t *ret_done, uint64_t *ret_total
 
 /* Does anybody look on? */
 bool progress__is_watched(void);
+/* The line itself, for who has moments of his own for it, and knows that somebody looks on; and away with it. */
+void progress__show(const char *format, ...) __attribute__((format(printf, 1, 2)));
+void progress__hide(void);
 
 struct progress;
 

@@ -34,6 +34,7 @@
 #include "core/main/graph.h"
 #include "core/main/log_setup.h"
 #include "core/main/output_file.h"
+#include "core/main/progress.h"
 #include "core/main/separate.h"
 #include "core/main/verbs.h"
 #include "core/query/render.h"
@@ -454,14 +455,14 @@ static void tell_progress(const struct record *r, int64_t since_ns)
 	graph__store_stat(r->graph, &kept);
 	if (r->duration_ns)
 		snprintf(of, sizeof(of), " of %lld", (long long)(r->duration_ns / SECOND));
-	fprintf(stderr, "\r\033[Kdecima record: %lld%s s, %llu stacks; Ctrl-C ends it",
-		(long long)(since_ns / SECOND), of, (unsigned long long)kept.n_stacks);
+	progress__show("decima record: %lld%s s, %llu stacks; Ctrl-C ends it",
+		       (long long)(since_ns / SECOND), of, (unsigned long long)kept.n_stacks);
 }
 
 static void end_progress(const struct record *r)
 {
 	if (r->is_watched)
-		fputs("\r\033[K", stderr);
+		progress__hide();
 }
 
 static int sample(struct record *r, struct dcm_error *err)
@@ -742,7 +743,7 @@ int verb__record(const struct args *a)
 	if (!read_args(&r))
 		return EXIT_USAGE;
 	r.log.level = DCM_LOG_WARNING;
-	r.is_watched = a->n_operands == 0 && isatty(STDERR_FILENO);
+	r.is_watched = a->n_operands == 0 && progress__is_watched();
 	e = run(&r, &err);
 	released = r.child && r.go_fd < 0 && !r.not_run;
 	fd__close(r.go_fd);

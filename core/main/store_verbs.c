@@ -52,8 +52,8 @@ int verb__store_stat(const struct args *a)
  * Check
  */
 
-/* A line for each finding, "error: SENTENCE", and the verdict. */
-static void findings_text(json_t *answer, bool sound, struct buf *out)
+/* A line for each finding, "error: SENTENCE", and the verdict, where there is one. */
+static void findings_text(json_t *answer, const char *verdict, struct buf *out)
 {
 	json_t *finding;
 	size_t i;
@@ -68,21 +68,27 @@ static void findings_text(json_t *answer, bool sound, struct buf *out)
 		render__text(str__of(message ? message : ""), 0, out);
 		buf__byte(out, '\n');
 	}
-	buf__text(out, sound ? "sound\n" : "damaged\n");
+	buf__text(out, verdict);
 }
 
-/* Asks for a check. EXIT_NO when there is damage; *ret_text is what a person reads of it. */
+/*
+ * Asks for a check. EXIT_NO when there is damage, or it was ended, which a sentence says; *ret_text is what a
+ * person reads of it.
+ */
 static int check(const struct args *a, const char *dir, struct http_response *answer, struct buf *ret_text)
 {
-	struct ask q = { .data = dir };
+	struct ask q = { .data = dir, .is_patient = true };
 
 	ask__path(&q, "/api/v1/store/check");
 	int status = ask__post(a, &q, answer);
 	if (status != EXIT_DONE)
 		return status;
 	json_t *json = json_loadb((const char *)answer->body.data, answer->body.n, 0, NULL);
-	bool sound = json_is_true(json_object_get(json, "sound"));
-	findings_text(json, sound, ret_text);
+	const char *ended = json_string_value(json_object_get(json, "ended"));
+	const bool sound = json_is_true(json_object_get(json, "sound"));
+	findings_text(json, ended ? "" : sound ? "sound\n" : "damaged\n", ret_text);
+	if (ended)
+		fprintf(stderr, "decima %s: %s\n", a->verb->name, ended);
 	json_decref(json);
 	return sound ? EXIT_DONE : EXIT_NO;
 }
@@ -93,8 +99,9 @@ int verb__store_check(const struct args *a)
 	struct buf text = { 0 };
 	int status = check(a, operand(a, 0), &answer, &text);
 	bool json = strcmp(args__get(a, "format", "text"), "json") == 0;
+	const struct buf *out = json && answer.status == 200 ? &answer.body : &text;
 
-	if (text.n > 0 && print(a, json ? &answer.body : &text) != EXIT_DONE)
+	if (out->n > 0 && print(a, out) != EXIT_DONE)
 		status = EXIT_NO;
 	buf__fini(&text);
 	http_response__fini(&answer);

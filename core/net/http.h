@@ -154,6 +154,7 @@ struct http_route {
 	void *ctx;
 	bool quick; /* answers at once and never blocks: runs ahead of the queue of slow questions */
 	bool control; /* waits for the control thread: has a worker of its own, behind no question */
+	bool patient; /* takes as long as there is data: ended by who asks, and by no request_timeout_ns */
 	bool takes_time; /* waits for time to pass: has workers of its own, which no question needs */
 	bool push;	 /* brings data: has workers of its own, behind no question */
 	bool grpc; /* a method of gRPC, too: its body and its answer's are messages (grpc.h); with to_file

@@ -511,9 +511,11 @@ static bool runs_at_once(const struct exchange *x, const struct http_route *rout
 bool requests__complete(struct requests *r, struct exchange *x)
 {
 	const struct http_route *route = http_routes__find(r->routes, x->request.method, x->request.path);
-	int64_t most = r->o->request_timeout_ns, asked = grpc__timeout_ns(&x->request);
+	const int64_t most = route && route->patient ? INT64_MAX : r->o->request_timeout_ns;
+	const int64_t asked = grpc__timeout_ns(&x->request), now = now_ns();
+	const int64_t granted = asked < most ? asked : most;
 
-	x->budget.deadline_mono_ns = now_ns() + (asked < most ? asked : most);
+	x->budget.deadline_mono_ns = granted < INT64_MAX - now ? now + granted : 0;
 	x->budget.max_bytes = r->o->request_max_bytes;
 	x->response.body.limit = r->o->request_max_bytes;
 	if (x->body.error)

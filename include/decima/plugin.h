@@ -36,6 +36,7 @@
  *   2.2  dcm_output_ops.write_group(): batches that wait go together
  *   3.0  dcm_http_oauth2.grant and .assertion, in a struct that stands in those of plugins; DCM_OPT_JSON;
  *        write_group() says how many batches are done
+ *   3.1  dcm_storage_ops.check_within(): a check that tells how far it has come, and can be ended
  */
 #ifndef DECIMA_PLUGIN_H
 #define DECIMA_PLUGIN_H
@@ -53,7 +54,7 @@ extern "C" {
 
 #define DCM_ABI_MAGIC 0x414d4344u /* "DCMA" */
 #define DCM_ABI_MAJOR 3
-#define DCM_ABI_MINOR 0
+#define DCM_ABI_MINOR 1
 
 /* -------------------------------------------------------------------------------------------------
  * The host
@@ -769,6 +770,14 @@ struct dcm_storage_ops {
 	 * directory. On the main thread, before any open().
 	 */
 	int (*recognises)(const char *dir);
+
+	/*
+	 * check() within a budget (may be NULL), which is told of progress. -ETIMEDOUT, -ECANCELED: it ended with a
+	 * sentence of how far it came, and what was found until then was reported. NULL: check() is called,
+	 * which nobody can end. From 3.1 on.
+	 */
+	int (*check_within)(void *instance, struct dcm_budget *budget, dcm_report_fn report,
+			    void *ctx, struct dcm_error *err);
 };
 
 /* Batches that write_group() is given at most: so many of one source may come to a store again, with gaps between them. */

@@ -59,6 +59,24 @@ ask store check >"$dir/answer" 2>&1
 expect_status check 0 $?
 "$decima" store check "$dir/store" >"$dir/answer" 2>&1
 expect_status check_beside_it 0 $?
+
+# Ctrl-C that waits for it, as one that comes at its beginning
+cat >"$dir/interrupted.py" <<'END'
+import os, signal, sys
+
+signal.pthread_sigmask(signal.SIG_BLOCK, [signal.SIGINT])
+os.kill(os.getpid(), signal.SIGINT)
+os.execv(sys.argv[1], sys.argv[1:])
+END
+if command -v python3 >/dev/null; then
+	python3 "$dir/interrupted.py" "$decima" store check "$dir/store" >"$dir/answer" 2>&1
+	expect_status check_is_ended 1 $?
+	expect check_says_how_far 'decima store check: it was ended when 0 of ' "$dir/answer"
+	python3 "$dir/interrupted.py" "$decima" store check "$dir/store" --format json >"$dir/answer" 2>"$dir/err"
+	expect check_has_no_verdict '"sound":null}' "$dir/answer"
+else
+	skip check_is_ended "python3 is missing"
+fi
 ask store backup "$dir/backup" 2>"$dir/err"
 expect_status backup 0 $?
 if [ -e "$dir/backup/symbols/LOCK" ]; then ok backup_has_symbols; else not_ok backup_has_symbols "$(ls "$dir/backup")"; fi

@@ -128,6 +128,11 @@ tests_storage_test_rescue_SOURCES = tests/storage/test_rescue.c $(STORE_TEST)
 tests_storage_test_rescue_LDFLAGS = $(AM_LDFLAGS) $(LDFLAGS_FAILMALLOC)
 tests_storage_test_rescue_LDADD = $(LOCAL_STORE_LA) $(CODEC_LA) $(CONFIG_LA) $(UNIT_LIBS) -ldl
 
+unit_tests += tests/storage/test_check
+tests_storage_test_check_SOURCES = tests/storage/test_check.c $(STORE_TEST)
+tests_storage_test_check_LDFLAGS = $(AM_LDFLAGS) $(LDFLAGS_FAILMALLOC)
+tests_storage_test_check_LDADD = $(LOCAL_STORE_LA) $(CODEC_LA) $(CONFIG_LA) $(UNIT_LIBS) -ldl
+
 unit_tests += tests/storage/test_seen
 tests_storage_test_seen_LDADD = $(LOCAL_STORE_LA) $(UNIT_LIBS)
 

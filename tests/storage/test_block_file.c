@@ -99,6 +99,31 @@ static uint8_t *file_of(const struct place *p, size_t *ret_n)
 	return sim__peek(p->sim, commit__block_path(path, p->entry.number), ret_n);
 }
 
+struct reading {
+	uint64_t n_bytes, n_chunks, stop_at;
+};
+
+static int stop_at(void *ctx, uint64_t n_bytes)
+{
+	struct reading *r = ctx;
+
+	r->n_bytes += n_bytes;
+	return ++r->n_chunks == r->stop_at ? -ECANCELED : 0;
+}
+
+/* Who reads is told of each chunk, and may end it. */
+static void check_reading(const struct block *b)
+{
+	struct reading all = { 0 }, some = { .stop_at = 2 };
+	uint64_t first;
+
+	assert_int_equal(block__verify(b, stop_at, &all, &first), 0);
+	assert_int_equal(all.n_chunks, b->info.n_chunks);
+	assert_true(all.n_bytes > b->info.bytes / 4 && all.n_bytes < b->info.bytes);
+	assert_int_equal(block__verify(b, stop_at, &some, &first), -ECANCELED);
+	assert_int_equal(some.n_chunks, 2);
+}
+
 static void what_was_written_opens(void **state)
 {
 	(void)state;
@@ -117,7 +142,8 @@ static void what_was_written_opens(void **state)
 	assert_true(m.n == p.block.bytes.n);
 	assert_memory_equal(m.bytes, p.block.bytes.data, m.n);
 	assert_memory_equal(&m.block.info, &p.block.block.info, sizeof(m.block.info));
-	assert_int_equal(block__verify(&m.block, &first), 0);
+	assert_int_equal(block__verify(&m.block, NULL, NULL, &first), 0);
+	check_reading(&m.block);
 	block_map__close(&m);
 	place__fini(&p);
 }
@@ -170,7 +196,7 @@ static void damage_is_found(void **state)
 		assert_true(r == 0 || r == -EBADMSG);
 		n_refused += r < 0;
 		if (r == 0)
-			found = block__verify(&m.block, &first);
+			found = block__verify(&m.block, NULL, NULL, &first);
 		assert_true(found >= 0 && found <= 1);
 		assert_true(found == 0 || first < p.entry.n_chunks);
 		n_chunks += (unsigned)found;
@@ -261,7 +287,7 @@ static void the_rest_is_rescued(void **state)
 	place__init(&p, 38);
 	file_of(&p, &n)[100] ^= 1; /* within the rows of the first chunk */
 	assert_int_equal(block_map__open(&m, p.vfs, &p.entry, &p.err), 0);
-	assert_int_equal(block__verify(&m.block, &first), 1);
+	assert_int_equal(block__verify(&m.block, NULL, NULL, &first), 1);
 	assert_int_equal(first, 0);
 	const struct block *const blocks[] = { &m.block };
 	struct rewrite rw = { .commit = p.commit,
@@ -288,7 +314,7 @@ static void the_rest_is_rescued(void **state)
 			      &p.err),
 		0);
 	assert_int_equal(block_map__open(&rest, p.vfs, entry, &p.err), 0);
-	assert_int_equal(block__verify(&rest.block, &first), 0);
+	assert_int_equal(block__verify(&rest.block, NULL, NULL, &first), 0);
 	block_map__close(&rest);
 	block_map__close(&m);
 	rewrite_made__fini(&made);
@@ -337,7 +363,7 @@ static void no_memory(void **state)
 		int64_t r = block_map__open(&m, p.vfs, &p.entry, NULL);
 
 		if (r == 0)
-			r = block__verify(&m.block, &first);
+			r = block__verify(&m.block, NULL, NULL, &first);
 		block_map__close(&m);
 		failmalloc__disarm();
 		assert_true(r == 0 || r == -ENOMEM);

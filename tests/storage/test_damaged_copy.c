@@ -75,7 +75,7 @@ static bool is_sound(struct bench *b, struct store **ret)
 	o.report = ignore;
 	*ret = NULL;
 	return reader__open(&b->storage.host, sim__vfs(b->sim), &o, ret, NULL) == 0 &&
-	       inspect__check(*ret, NULL, NULL) == 0;
+	       inspect__check(*ret, &(struct inspect_how){ .report = NULL, .ctx = NULL }, NULL) == 0;
 }
 
 struct found {

@@ -352,7 +352,10 @@ static void test_a_block_that_cannot_be_opened_says_why(void **state)
 		ask(&b, INT64_MIN, INT64_MAX, NULL, &told);
 		assert_gap(&b, &told);
 		assert_string_equal(told.why, cases[i].why);
-		assert_int_equal(inspect__check(b.store, note_sentence, &s), 1);
+		assert_int_equal(
+			inspect__check(b.store,
+				       &(struct inspect_how){ .report = note_sentence, .ctx = &s }, NULL),
+			1);
 		if (!strstr(s.text, cases[i].remedy))
 			fail_msg("%s", s.text);
 	}

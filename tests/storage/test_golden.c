@@ -158,7 +158,7 @@ static void dump_block(struct buf *out, struct vfs *v, const struct manifest_blo
 		    b->number, b->era, b->level, b->last_lsn);
 	if (block_map__open(&map, v, b, &err) < 0)
 		fail_msg("%s", err.text);
-	assert_int_equal(block__verify(&map.block, &first), 0);
+	assert_int_equal(block__verify(&map.block, NULL, NULL, &first), 0);
 	assert_true(map.block.info.n_rows == b->n_rows && map.block.info.n_profiles == b->n_profiles);
 	assert_true(map.block.info.first_ms == b->first_ms && map.block.info.last_ms == b->last_ms);
 	plain__read(&profiles, &map.block, 0);

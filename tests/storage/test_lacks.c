@@ -338,7 +338,11 @@ static void check_damaged_records(bool only_read)
 
 			n_differ += compare(&a, &q, before, path);
 			check_quiet(&a);
-			assert_int_equal(inspect__check(a.bench.store, note_sentence, &s), 1);
+			assert_int_equal(inspect__check(a.bench.store,
+							&(struct inspect_how){ .report = note_sentence,
+									       .ctx = &s },
+							NULL),
+					 1);
 			assert_int_equal(s.n, 1);
 			if (!only_read)
 				reopen(&a);
@@ -489,7 +493,10 @@ static void test_a_lost_dictionary_is_one_finding(void **state)
 	for (int i = 0; i < 2; i++) { /* the second one knows already that it cannot be read */
 		struct sentences s = { .path = path };
 
-		assert_int_equal(inspect__check(a.bench.store, note_sentence, &s), 1);
+		assert_int_equal(
+			inspect__check(a.bench.store,
+				       &(struct inspect_how){ .report = note_sentence, .ctx = &s }, NULL),
+			1);
 		assert_int_equal(s.n, 1);
 		assert_non_null(strstr(s.last, end));
 	}

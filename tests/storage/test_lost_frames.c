@@ -158,7 +158,9 @@ static void check_check(struct bench *b, unsigned n_errors)
 {
 	struct sentences s = { 0 };
 
-	assert_int_equal(inspect__check(b->store, note_sentence, &s), n_errors);
+	assert_int_equal(inspect__check(b->store,
+					&(struct inspect_how){ .report = note_sentence, .ctx = &s }, NULL),
+			 n_errors);
 	assert_int_equal(s.n_errors, n_errors);
 	assert_int_equal(s.n_warnings, 1);
 }

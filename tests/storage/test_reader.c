@@ -276,7 +276,8 @@ static void resend(struct place *p, const char *dir, uint64_t n)
 	assert_int_equal(store__open(&p->reader.host, v, &o, &found, &s, NULL), 0);
 	assert_int_equal(found.n_missing, 0);
 	assert_int_equal(found.wal.n_lost, 0);
-	assert_int_equal(inspect__check(s, complain, p), 0);
+	assert_int_equal(
+		inspect__check(s, &(struct inspect_how){ .report = complain, .ctx = p }, NULL), 0);
 	for (uint64_t i = 0; i < n; i++) {
 		struct dcm_batch *batch = make_batch(i, RANDOM_BASE_NS, 0);
 		int status = -EINPROGRESS;
@@ -369,7 +370,7 @@ static void test_a_missing_block_is_told_and_left_out(void **state)
 		vfs__unlink(p.vfs, commit__block_path(path, p.store->blocks.v[0]->entry.number)), 0);
 	o = options_of(&p);
 	assert_int_equal(reader__open(&p.reader.host, p.vfs, &o, &s, NULL), 0);
-	assert_int_equal(inspect__check(s, NULL, NULL), 1);
+	assert_int_equal(inspect__check(s, &(struct inspect_how){ .report = NULL, .ctx = NULL }, NULL), 1);
 	view__init(&v, &p.reader.host, &all, 1);
 	assert_int_equal(look__take(&v, s), 0);
 	assert_true(v.pieces.n > 0);
@@ -409,7 +410,10 @@ static void test_half_a_manifest_is_told(void **state)
 			assert_int_equal(vfs__write(f, "\377\0\377", 3, 100), 0);
 		vfs__close(f);
 		assert_int_equal(reader__open(&p.reader.host, p.vfs, &o, &s, NULL), 0);
-		assert_int_equal(inspect__check(s, count_manifest, &n), 0);
+		assert_int_equal(
+			inspect__check(s, &(struct inspect_how){ .report = count_manifest, .ctx = &n },
+				       NULL),
+			0);
 		assert_int_equal(n, damaged);
 		view__init(&v, &p.reader.host, &all, 1);
 		assert_int_equal(look__take(&v, s), 0);

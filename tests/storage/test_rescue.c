@@ -110,7 +110,7 @@ static void test_what_can_be_read_is_rescued(void **state)
 	assert_int_equal(b.store->blocks.n, 1);
 	const struct block *block;
 	assert_int_equal(stored__block(b.store->blocks.v[0], &block, NULL), 0);
-	assert_int_equal(block__verify(block, &first), 0);
+	assert_int_equal(block__verify(block, NULL, NULL, &first), 0);
 	const uint64_t n_left = b.store->blocks.v[0]->entry.n_profiles;
 	assert_true(n_left > n / 2 && n_left < n);
 	assert_int_equal(rework__rescue(b.store, NULL, NULL), 0);
@@ -292,7 +292,10 @@ static void test_a_block_of_a_later_version_stays(void **state)
 	assert_int_equal(b.store->lost.n, 0);
 	check_aside(&b, 0);
 	assert_int_equal(b.n_complaints, 0);
-	assert_int_equal(inspect__check(b.store, note_sentence, sentence), 1);
+	assert_int_equal(
+		inspect__check(b.store,
+			       &(struct inspect_how){ .report = note_sentence, .ctx = sentence }, NULL),
+		1);
 	assert_non_null(strstr(sentence, "version 2.0"));
 	bench__fini(&b);
 }

@@ -110,7 +110,7 @@ static void *read_block(void *ctx)
 
 	pthread_barrier_wait(r->start);
 	r->result = stored__block(r->stored, &block, NULL);
-	r->whole = r->result == 0 && block__verify(block, &first) == 0;
+	r->whole = r->result == 0 && block__verify(block, NULL, NULL, &first) == 0;
 	stored__unref(r->stored);
 	return NULL;
 }

@@ -409,7 +409,8 @@ static void note_finding(void *ctx, enum dcm_log_level level, const char *senten
 
 static int run_check(struct bench *b, struct dcm_error *err)
 {
-	const int n = inspect__check(b->store, note_finding, err);
+	const int n = inspect__check(
+		b->store, &(struct inspect_how){ .report = note_finding, .ctx = err }, NULL);
 	return n < 0 ? error__nomem(err) : n;
 }
 

@@ -24,6 +24,13 @@ static void quick(void *ctx, const struct http_request *req, struct http_respons
 	buf__text(&resp->body, "quick");
 }
 
+/* Whether it has all the time that it needs. */
+static void tell_bound(void *ctx, const struct http_request *req, struct http_response *resp)
+{
+	(void)ctx;
+	buf__text(&resp->body, req->budget->deadline_mono_ns ? "bounded" : "patient");
+}
+
 static void echo(void *ctx, const struct http_request *req, struct http_response *resp)
 {
 	(void)ctx;
@@ -119,6 +126,8 @@ static const char *const push_params[] = { "waits", NULL };
 static const struct http_route rows[] = {
 	{ .pattern = "/push", .role = HTTP_ROLE_READ, .handler = push, .params = push_params, .push = true },
 	{ .pattern = "/quick", .handler = quick, .quick = true },
+	{ .pattern = "/bounded", .handler = tell_bound },
+	{ .pattern = "/patient", .handler = tell_bound, .patient = true },
 	{ .pattern = "/echo", .role = HTTP_ROLE_READ, .handler = echo },
 	{ .method = HTTP_POST, .pattern = "/echo", .role = HTTP_ROLE_READ, .handler = echo, .max_body = 1000 },
 	{ .method = HTTP_POST, .pattern = "/admin", .role = HTTP_ROLE_ADMIN, .handler = echo },

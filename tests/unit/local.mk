@@ -656,6 +656,10 @@ tests_unit_test_clock_watch_SOURCES = tests/unit/test_clock_watch.c \
 	core/main/clock_watch.c core/main/clock_watch.h
 tests_unit_test_clock_watch_LDADD = $(BASE_LA) $(UNIT_LIBS)
 
+unit_tests += tests/unit/test_interrupt
+tests_unit_test_interrupt_SOURCES = tests/unit/test_interrupt.c core/main/interrupt.c core/main/interrupt.h
+tests_unit_test_interrupt_LDADD = $(BASE_LA) $(UNIT_LIBS)
+
 # What core/main wires, with the plugins of the build tree.
 PLAN_SAMPLE = tests/unit/plan_sample.c tests/unit/plan_sample.h \
 	core/main/foreign.c core/main/foreign.h \

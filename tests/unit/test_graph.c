@@ -857,7 +857,7 @@ static void storage_with_no_more_than_it_must_have(void **state)
 	assert_false(is_stored(&r, "one"));
 	assert_int_equal(graph__store_backup(r.graph, "/nonexistent/backup", &err), -ENOTSUP);
 	assert_non_null(strstr(err.text, "minimal: this storage offers no backup"));
-	assert_int_equal(graph__store_check(r.graph, no_report, NULL, &err), -ENOTSUP);
+	assert_int_equal(graph__store_check(r.graph, NULL, no_report, NULL, &err), -ENOTSUP);
 	assert_non_null(strstr(err.text, "minimal: this storage offers no check"));
 	stop(&r);
 }

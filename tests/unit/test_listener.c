@@ -1,8 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/*
- * tests/unit/test_listener.c - real sockets against the listener: answers, refusals, deadlines,
- * busy workers
- */
+/* tests/unit/test_listener.c - real sockets against the listener: answers, refusals, deadlines, busy workers */
 #include "tests/unit/listening.h"
 #include "tests/unit/unit.h"
 
@@ -123,11 +120,14 @@ static int call(const char *path, enum http_method method, const char *body, cha
 
 static void test_answers(void **state)
 {
+	const char *const paths[] = { "/quick", "/bounded", "/patient" };
 	char answer[256];
-
 	(void)state;
-	assert_int_equal(call("/quick", HTTP_GET, NULL, answer, sizeof(answer)), 200);
-	assert_string_equal(answer, "quick");
+
+	for (size_t i = 0; i < 3; i++) {
+		assert_int_equal(call(paths[i], HTTP_GET, NULL, answer, sizeof(answer)), 200);
+		assert_string_equal(answer, paths[i] + 1);
+	}
 	assert_int_equal(call("/echo", HTTP_POST, "hello", answer, sizeof(answer)), 200);
 	assert_string_equal(answer, "5:2");
 	assert_int_equal(call("/nothing", HTTP_GET, NULL, NULL, 0), 404);

@@ -173,7 +173,7 @@ static int verify_chunk(const struct chunk *c, struct chunk_cursor *cur, struct 
 	return r;
 }
 
-int64_t block__verify(const struct block *b, uint64_t *ret_first)
+int64_t block__verify(const struct block *b, block_read_fn each, void *ctx, uint64_t *ret_first)
 {
 	struct chunk_profiles profiles = { 0 };
 	struct chunk_cursor *cur = chunk_cursor__new();
@@ -191,6 +191,8 @@ int64_t block__verify(const struct block *b, uint64_t *ret_first)
 				*ret_first = i;
 			r = 0;
 		}
+		if (r == 0 && each)
+			r = each(ctx, chunk_entry__bytes(&b->chunks[i]));
 	}
 	chunk_profiles__fini(&profiles);
 	chunk_cursor__free(cur);

@@ -65,11 +65,15 @@ int block_map__open(struct block_map *m, struct vfs *v, const struct manifest_bl
 		    struct dcm_error *err);
 void block_map__close(struct block_map *m); /* zeroed works */
 
+/* After each chunk, of so many bytes. Another value than 0 ends the reading, and is returned: a negative errno. */
+typedef int (*block_read_fn)(void *ctx, uint64_t n_bytes);
+
 /*
  * Reads every chunk from end to end. Returns how many are damaged, and the first of them in
- * *ret_first; or -ENOMEM. For the check of a whole store: it costs what reading the file costs.
+ * *ret_first; or -ENOMEM, or what `each` (may be NULL) says. For the check of a whole store: it costs what
+ * reading the file costs.
  */
-int64_t block__verify(const struct block *b, uint64_t *ret_first);
+int64_t block__verify(const struct block *b, block_read_fn each, void *ctx, uint64_t *ret_first);
 /* The same of one chunk: 0, -EBADMSG or -ENOMEM. */
 int block__verify_chunk(const struct block *b, uint64_t at);
 

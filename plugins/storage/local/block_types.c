@@ -17,11 +17,6 @@ static int by_number(const void *a, const void *b)
 	return (x->type > y->type) - (x->type < y->type);
 }
 
-static uint64_t bytes_of(const struct chunk_entry *c)
-{
-	return (uint64_t)c->profiles.n + c->stacks.n + c->rollups.n + c->pages.n + c->rows_bytes;
-}
-
 /* One entry for each type of each chunk, or for several that follow each other. */
 static void list_all(const struct block *b, block_type_list *to)
 {
@@ -31,7 +26,7 @@ static void list_all(const struct block *b, block_type_list *to)
 
 		for (uint64_t k = c->first_type; k < end && k < b->n_types; k++) {
 			const struct block_type t = { .type = b->types[k].type,
-						      .bytes = bytes_of(c) / c->n_types };
+						      .bytes = chunk_entry__bytes(c) / c->n_types };
 
 			if (to->n && to->v[to->n - 1].type == t.type)
 				to->v[to->n - 1].bytes += t.bytes;

@@ -81,6 +81,12 @@ struct chunk_entry {
 };
 _Static_assert(sizeof(struct chunk_entry) == 144, "docs/FORMATS.md");
 
+/* Of all its pieces. */
+static inline uint64_t chunk_entry__bytes(const struct chunk_entry *e)
+{
+	return (uint64_t)e->profiles.n + e->stacks.n + e->rollups.n + e->pages.n + e->rows_bytes;
+}
+
 enum chunk_type_flag {
 	CHUNK_SIGNED = 1, /* some values are negative: numbers are zigzag(value / unit) */
 	CHUNK_ONES = 2,	  /* all values are positive: numbers are value / unit - 1 */

@@ -11,6 +11,8 @@
 
 #include "core/base/cleanup.h"
 #include "core/base/error.h"
+#include "plugins/storage/answer/meter.h"
+#include "plugins/storage/local/eras.h"
 
 void inspect__stat(struct store *s, struct dcm_store_stat *ret)
 {
@@ -41,45 +43,188 @@ void inspect__stat(struct store *s, struct dcm_store_stat *ret)
  * Looking for damage
  */
 
-struct snapshot {
+struct checking {
+	struct store *store;
+	const struct inspect_how *how;
 	VEC(struct stored *) blocks; /* references */
+	VEC(uint32_t) eras;	     /* of each block, ascending */
+	size_t n_eras;
+	size_t eras_done, blocks_done;
+	uint64_t counted; /* bytes of the block at hand that the budget was told of */
+	int found;
 };
 
-static void snapshot__fini(struct snapshot *p)
+static void checking__fini(struct checking *c)
 {
-	for (size_t i = 0; i < p->blocks.n; i++)
-		stored__unref(p->blocks.v[i]);
-	vec__fini(&p->blocks);
+	for (size_t i = 0; i < c->blocks.n; i++)
+		stored__unref(c->blocks.v[i]);
+	vec__fini(&c->blocks);
+	vec__fini(&c->eras);
 }
 
-static int snapshot__take(struct snapshot *p, struct store *s)
+static int by_value(const void *a, const void *b)
 {
+	const uint32_t x = *(const uint32_t *)a, y = *(const uint32_t *)b;
+
+	return (x > y) - (x < y);
+}
+
+/* Of one moment. 0 or -ENOMEM. */
+static int checking__init(struct checking *c)
+{
+	struct store *s = c->store;
+
 	pthread_rwlock_rdlock(&s->lock);
-	bool ok = vec__reserve(&p->blocks, s->blocks.n + 1);
-	for (size_t i = 0; ok && i < s->blocks.n; i++)
-		p->blocks.v[p->blocks.n++] = stored__ref(s->blocks.v[i]);
+	const bool ok = vec__reserve(&c->blocks, s->blocks.n + 1) &&
+			vec__reserve(&c->eras, s->blocks.n + 1);
+	for (size_t i = 0; ok && i < s->blocks.n; i++) {
+		c->blocks.v[c->blocks.n++] = stored__ref(s->blocks.v[i]);
+		c->eras.v[c->eras.n++] = s->blocks.v[i]->entry.era;
+	}
 	pthread_rwlock_unlock(&s->lock);
+	if (c->eras.n)
+		qsort(c->eras.v, c->eras.n, sizeof(c->eras.v[0]), by_value);
+	for (size_t i = 0; i < c->eras.n; i++)
+		c->n_eras += i == 0 || c->eras.v[i] != c->eras.v[i - 1];
 	return ok ? 0 : -ENOMEM;
 }
 
-/* 1: something is wrong with it; 0: nothing is; -ENOMEM. */
-static int check_block(struct stored *b, struct dcm_error *err)
+/* ---- how far it is ---- */
+
+static uint64_t era_bytes(const struct store *s, uint32_t number)
 {
+	char path[ERA_PATH_BYTES];
+	uint64_t bytes = 0;
+
+	return vfs__size(s->vfs, era__path(path, number), &bytes) == 0 ? bytes : 0;
+}
+
+static void tell_total(const struct checking *c)
+{
+	uint64_t total = 0;
+
+	if (!c->how->budget)
+		return;
+	for (size_t i = 0; i < c->blocks.n; i++)
+		total += c->blocks.v[i]->entry.bytes;
+	for (size_t i = 0; i < c->eras.n; i++)
+		if (i == 0 || c->eras.v[i] != c->eras.v[i - 1])
+			total += era_bytes(c->store, c->eras.v[i]);
+	atomic_store_explicit(&c->how->budget->total, total, memory_order_relaxed);
+}
+
+/* Goes on? 0, -ETIMEDOUT, -ECANCELED. */
+static int tell_done(const struct checking *c, uint64_t bytes)
+{
+	if (c->how->budget)
+		atomic_fetch_add_explicit(&c->how->budget->done, bytes, memory_order_relaxed);
+	return meter__look(c->store->host, c->how->budget);
+}
+
+static int explain_end(const struct checking *c, int r, struct dcm_error *err)
+{
+	if (r != -ETIMEDOUT && r != -ECANCELED)
+		return error__nomem(err);
+	return error__set(err, r,
+			  "%s when %zu of %zu dictionaries and %zu of %zu blocks had been looked "
+			  "at, of which "
+			  "%d are damaged",
+			  r == -ETIMEDOUT ? "the time was over" : "it was ended", c->eras_done,
+			  c->n_eras, c->blocks_done, c->blocks.n, c->found);
+}
+
+/* ---- blocks ---- */
+
+static int tell_chunk(void *ctx, uint64_t n_bytes)
+{
+	struct checking *c = ctx;
+
+	c->counted += n_bytes;
+	return tell_done(c, n_bytes);
+}
+
+static bool is_listed(struct store *s, const struct stored *b)
+{
+	bool found = false;
+
+	pthread_rwlock_rdlock(&s->lock);
+	for (size_t i = 0; !found && i < s->blocks.n; i++)
+		found = s->blocks.v[i] == b;
+	pthread_rwlock_unlock(&s->lock);
+	return found;
+}
+
+/*
+ * Mapped for this alone, so that its pages go with it; or as the store has it, where the file has
+ * gone meanwhile. 1: it cannot be read; 0: *ret is valid, or NULL when the block has gone, too; -ENOMEM.
+ */
+static int open_block(struct checking *c, struct stored *b, struct block_map *own,
+		      const struct block **ret, struct dcm_error *err)
+{
+	int r = block_map__open(own, c->store->vfs, &b->entry, err);
+
+	*ret = &own->block;
+	if (r == -ENOENT) {
+		r = stored__block(b, ret, err);
+		if (r == -ENOENT && !is_listed(c->store, b)) {
+			*ret = NULL;
+			r = 0;
+		}
+	}
+	return r == 0 || r == -ENOMEM ? r : 1;
+}
+
+/* 1: something is wrong with it; 0: nothing is; or what ends the check. */
+static int check_block(struct checking *c, struct stored *b, struct dcm_error *err)
+{
+	struct block_map own = { .n = 0 };
 	char path[BLOCK_PATH_BYTES];
 	const struct block *block;
 	uint64_t first = 0;
-	int r = stored__block(b, &block, err);
+	int r = open_block(c, b, &own, &block, err);
 
-	if (r)
-		return r == -ENOMEM ? r : 1;
-	int64_t n = block__verify(block, &first);
+	if (r || !block)
+		return r;
+	const int64_t n = block__verify(block, tell_chunk, c, &first);
+	block_map__close(&own);
 	if (n < 0)
-		return -ENOMEM;
+		return (int)n;
 	if (n > 0)
 		error__set(err, -EBADMSG, "%s: %" PRId64 " chunks are damaged; restore it from a backup",
 			   commit__block_path(path, b->entry.number), n);
 	return n > 0;
 }
+
+/* What is wrong with one thing is one finding. Goes on? */
+static int note(struct checking *c, int r, const struct dcm_error *err)
+{
+	if (r < 0)
+		return r;
+	if (r && c->how->report)
+		c->how->report(c->how->ctx, DCM_LOG_ERROR, err->text);
+	c->found += r;
+	return 0;
+}
+
+static int check_blocks(struct checking *c)
+{
+	int r = 0;
+
+	for (size_t i = 0; r == 0 && i < c->blocks.n; i++) {
+		struct dcm_error err = DCM_ERROR_INIT;
+		const uint64_t bytes = c->blocks.v[i]->entry.bytes;
+
+		c->counted = 0;
+		r = note(c, check_block(c, c->blocks.v[i], &err), &err);
+		if (r == 0) {
+			c->blocks_done++;
+			r = tell_done(c, bytes > c->counted ? bytes - c->counted : 0);
+		}
+	}
+	return r;
+}
+
+/* ---- dictionaries ---- */
 
 /* The dictionary of so many blocks: as check_block(). */
 static int check_era(struct store *s, uint32_t number, size_t n_blocks, struct dcm_error *err)
@@ -90,6 +235,7 @@ static int check_era(struct store *s, uint32_t number, size_t n_blocks, struct d
 	const bool damaged = r == 0 && era->damaged;
 
 	era__unref(era);
+	eras__trim(s); /* it may have come for this alone */
 	if (r == -ENOMEM)
 		return r;
 	if (r)
@@ -102,36 +248,27 @@ static int check_era(struct store *s, uint32_t number, size_t n_blocks, struct d
 	return r || damaged;
 }
 
-static int by_value(const void *a, const void *b)
+/* A dictionary is looked at once, however many blocks it has. */
+static int check_eras(struct checking *c)
 {
-	const uint32_t x = *(const uint32_t *)a, y = *(const uint32_t *)b;
+	int r = 0;
 
-	return (x > y) - (x < y);
-}
-
-/* A dictionary is looked at once, however many blocks it has. Findings, or -ENOMEM. */
-static int check_eras(struct store *s, const struct snapshot *p, dcm_report_fn report, void *ctx)
-{
-	VEC(uint32_t) eras = { 0 };
-	int found = 0, r = vec__reserve(&eras, p->blocks.n + 1) ? 0 : -ENOMEM;
-
-	for (size_t i = 0; r >= 0 && i < p->blocks.n; i++)
-		eras.v[eras.n++] = p->blocks.v[i]->entry.era;
-	if (eras.n)
-		qsort(eras.v, eras.n, sizeof(eras.v[0]), by_value);
-	for (size_t i = 0, end; r >= 0 && i < eras.n; i = end) {
+	for (size_t i = 0, end; r == 0 && i < c->eras.n; i = end) {
 		struct dcm_error err = DCM_ERROR_INIT;
+		const uint32_t era = c->eras.v[i];
 
-		for (end = i + 1; end < eras.n && eras.v[end] == eras.v[i];)
+		for (end = i + 1; end < c->eras.n && c->eras.v[end] == era;)
 			end++;
-		r = check_era(s, eras.v[i], end - i, &err);
-		if (r == 1 && report)
-			report(ctx, DCM_LOG_ERROR, err.text);
-		found += r == 1;
+		r = note(c, check_era(c->store, era, end - i, &err), &err);
+		if (r == 0) {
+			c->eras_done++;
+			r = tell_done(c, era_bytes(c->store, era));
+		}
 	}
-	vec__fini(&eras);
-	return r < 0 ? r : found;
+	return r;
 }
+
+/* ---- what else is to be told ---- */
 
 /* No damage, but worth knowing when the disk is full. */
 static void report_removals(struct store *s, dcm_report_fn report, void *ctx)
@@ -207,28 +344,29 @@ static void report_set_aside(struct store *s, dcm_report_fn report, void *ctx)
 	report(ctx, DCM_LOG_INFO, text);
 }
 
-int inspect__check(struct store *s, dcm_report_fn report, void *ctx)
+int inspect__check(struct store *s, const struct inspect_how *how, struct dcm_error *err)
 {
-	struct snapshot p = { 0 };
-	int found = 0, r = snapshot__take(&p, s);
+	struct checking c = { .store = s, .how = how };
+	int r = checking__init(&c);
 
-	if (r >= 0)
-		found = r = check_eras(s, &p, report, ctx);
-	for (size_t i = 0; r >= 0 && i < p.blocks.n; i++) {
-		struct dcm_error err = DCM_ERROR_INIT;
-
-		r = check_block(p.blocks.v[i], &err);
-		if (r == 1 && report)
-			report(ctx, DCM_LOG_ERROR, err.text);
-		found += r == 1;
+	if (r == 0) {
+		tell_total(&c);
+		r = meter__look(s->host, how->budget);
 	}
-	snapshot__fini(&p);
-	if (r >= 0)
-		found += report_lost(s, report, ctx);
-	if (r >= 0 && report) {
-		report_manifest(s, report, ctx);
-		report_removals(s, report, ctx);
-		report_set_aside(s, report, ctx);
+	if (r == 0)
+		r = check_eras(&c);
+	if (r == 0)
+		r = check_blocks(&c);
+	if (r < 0)
+		explain_end(&c, r, err);
+	checking__fini(&c);
+	if (r < 0)
+		return r;
+	c.found += report_lost(s, how->report, how->ctx);
+	if (how->report) {
+		report_manifest(s, how->report, how->ctx);
+		report_removals(s, how->report, how->ctx);
+		report_set_aside(s, how->report, how->ctx);
 	}
-	return r < 0 ? r : found;
+	return c.found;
 }

@@ -770,18 +770,24 @@ static int backup(void *instance, const char *dir, struct dcm_error *err)
 	return r ? error__set(err, r, "%s%s", err ? err->text : "", vfs__write_remedy(r)) : r;
 }
 
-static int check(void *instance, dcm_report_fn each, void *ctx, struct dcm_error *err)
+static int check_within(void *instance, struct dcm_budget *budget, dcm_report_fn each, void *ctx,
+			struct dcm_error *err)
 {
 	struct local *l = instance;
-	int n = inspect__check(l->store, each, ctx);
+	const int n = inspect__check(l->store, &(struct inspect_how){ budget, each, ctx }, err);
 
 	if (n < 0)
-		return error__nomem(err);
+		return n;
 	return n == 0 ? 0
 		      : error__set(err, -EUCLEAN,
 				   "storage %s: %d of its files cannot be read whole; what is "
 				   "damaged comes back from a backup",
 				   l->host->instance, n);
+}
+
+static int check(void *instance, dcm_report_fn each, void *ctx, struct dcm_error *err)
+{
+	return check_within(instance, NULL, each, ctx, err);
 }
 
 static void stat_store(void *instance, struct dcm_store_stat *ret)
@@ -824,6 +830,7 @@ static const struct dcm_storage_ops ops = {
 	.remove = remove_selected,
 	.backup = backup,
 	.check = check,
+	.check_within = check_within,
 	.stat = stat_store,
 	.recognises = recognises,
 };
