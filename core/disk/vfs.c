@@ -97,6 +97,33 @@ int vfs__read_file(struct vfs *v, const char *path, size_t max_bytes, struct buf
 	return rc ? rc : vfs__read_all(f, max_bytes, b);
 }
 
+int vfs__map(struct vfs *v, const char *path, uint64_t max_bytes, struct vfs_map *ret)
+{
+	CLEANUP(vfs__closep) struct vfs_file *f = NULL;
+	struct vfs_map m = { .vfs = v };
+	struct vfs_stat st;
+	int rc = vfs__open(v, path, VFS_READ, &f);
+
+	if (!rc)
+		rc = vfs__stat(f, &st);
+	if (!rc && st.bytes > max_bytes)
+		rc = -EFBIG;
+	if (!rc && st.bytes > 0)
+		rc = v->ops->map(f, (size_t)st.bytes, &m.p);
+	if (rc)
+		return rc;
+	m.n = (size_t)st.bytes;
+	*ret = m;
+	return 0;
+}
+
+void vfs_map__fini(struct vfs_map *m)
+{
+	if (m->n)
+		m->vfs->ops->unmap(m->vfs, m->p, m->n);
+	*m = (struct vfs_map){ .vfs = NULL };
+}
+
 int vfs__size(struct vfs *v, const char *path, uint64_t *ret_bytes)
 {
 	CLEANUP(vfs__closep) struct vfs_file *f = NULL;

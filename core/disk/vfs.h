@@ -140,6 +140,18 @@ int vfs__read(struct vfs_file *f, void *p, size_t n, uint64_t offset);
 /* Appends the whole file to b; -EFBIG when it has more than max_bytes. Unchanged on failure. */
 int vfs__read_all(struct vfs_file *f, size_t max_bytes, struct buf *b);
 int vfs__read_file(struct vfs *v, const char *path, size_t max_bytes, struct buf *b);
+/*
+ * A file as it is at one moment, for who only reads: what is appended afterwards, and whether the name stays, does
+ * not matter.
+ */
+struct vfs_map {
+	struct vfs *vfs;  /* NULL: there is none */
+	const uint8_t *p; /* [n]; NULL when it is empty */
+	size_t n;
+};
+/* 0; -EFBIG when it has more than max_bytes; -ENOENT, or the file system's. */
+int vfs__map(struct vfs *v, const char *path, uint64_t max_bytes, struct vfs_map *ret);
+void vfs_map__fini(struct vfs_map *m); /* a zeroed one too */
 /* How long the file is that the path names. */
 int vfs__size(struct vfs *v, const char *path, uint64_t *ret_bytes);
 /* What to do when a file cannot be read for that errno, the end of a sentence; static. */

@@ -139,8 +139,8 @@ static void what_was_written_opens(void **state)
 	sim__restart(p.sim, true);
 	open_store(&p);
 	assert_int_equal(block_map__open(&m, p.vfs, &p.entry, &p.err), 0);
-	assert_true(m.n == p.block.bytes.n);
-	assert_memory_equal(m.bytes, p.block.bytes.data, m.n);
+	assert_true(m.file.n == p.block.bytes.n);
+	assert_memory_equal(m.file.p, p.block.bytes.data, m.file.n);
 	assert_memory_equal(&m.block.info, &p.block.block.info, sizeof(m.block.info));
 	assert_int_equal(block__verify(&m.block, NULL, NULL, &first), 0);
 	check_reading(&m.block);

@@ -120,16 +120,16 @@ static int take_record(void *ctx, const struct frame *f)
 static void dump_era(struct buf *out, struct vfs *v, const struct manifest_era *e)
 {
 	struct dict *d = dict__new();
-	struct log_image image;
+	struct vfs_map image;
 	struct log_found found;
 	char path[40];
 
 	assert_non_null(d);
 	buf__printf(out, "era %u from %" PRId64 ", %" PRIu64 " records\n", e->number, e->begin_ms,
 		    e->n_records);
-	MUST(log_image__map(v, era_log(path), &image, NULL));
-	MUST(log_image__read(&image, path, ERA_KIND, take_record, d, &found, NULL));
-	log_image__fini(&image);
+	MUST(vfs__map(v, era_log(path), LOG_FILE_MAX_BYTES, &image));
+	MUST(log_file__read_map(&image, path, ERA_KIND, take_record, d, &found, NULL));
+	vfs_map__fini(&image);
 	assert_true(found.n_records == e->n_records && found.n_lost == 0);
 	dump_dict(out, d);
 	dict__unref(d);

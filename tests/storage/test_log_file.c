@@ -32,12 +32,12 @@ static int see(void *ctx, const struct frame *f)
 
 static int read_image(struct vfs *v, const char *path, struct seen *to, struct log_found *found)
 {
-	struct log_image image = { .vfs = NULL };
-	int r = log_image__map(v, path, &image, NULL);
+	struct vfs_map image = { .vfs = NULL };
+	int r = vfs__map(v, path, LOG_FILE_MAX_BYTES, &image);
 
 	if (r == 0)
-		r = log_image__read(&image, path, KIND, see, to, found, NULL);
-	log_image__fini(&image);
+		r = log_file__read_map(&image, path, KIND, see, to, found, NULL);
+	vfs_map__fini(&image);
 	return r;
 }
 
@@ -239,7 +239,7 @@ static int lose_page(void *ctx, const struct frame *f)
 /* What reads as zeroes after it was verified is not believed, and what was lost before is no obstacle. */
 static void test_lost_while_it_is_read(void **state)
 {
-	struct log_image image = { .vfs = NULL };
+	struct vfs_map image = { .vfs = NULL };
 	struct log_found found;
 	struct vfs_ops ops;
 	struct sim *sim;
@@ -255,13 +255,13 @@ static void test_lost_while_it_is_read(void **state)
 	ops = *v->ops;
 	ops.n_lost = pages_lost;
 	v->ops = &ops;
-	assert_int_equal(log_image__map(v, PATH, &image, NULL), 0);
-	assert_int_equal(log_image__read(&image, PATH, KIND, lose_page, NULL, &found, &err), -EIO);
+	assert_int_equal(vfs__map(v, PATH, LOG_FILE_MAX_BYTES, &image), 0);
+	assert_int_equal(log_file__read_map(&image, PATH, KIND, lose_page, NULL, &found, &err), -EIO);
 	assert_non_null(strstr(err.text, PATH ": a part of it was lost"));
 	assert_int_equal(n_pages_lost, 1);
-	assert_int_equal(log_image__read(&image, PATH, KIND, see, &s, &found, NULL), 0);
+	assert_int_equal(log_file__read_map(&image, PATH, KIND, see, &s, &found, NULL), 0);
 	assert_string_equal(s.text, "one two");
-	log_image__fini(&image);
+	vfs_map__fini(&image);
 	sim__free(sim);
 }
 

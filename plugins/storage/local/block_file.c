@@ -96,32 +96,18 @@ static int check_block(const struct block_info *is, const struct manifest_block 
 	return 0;
 }
 
-static int say_unreadable(int code, const char *what, struct dcm_error *err)
+static int map_file(struct block_map *m, struct vfs *v, const struct manifest_block *entry,
+		    const char *path, struct dcm_error *err)
 {
-	const char *reason = strerrordesc_np(-code);
+	const int r = vfs__map(v, path, SIZE_MAX, &m->file);
+	const char *reason = strerrordesc_np(-r);
 
-	return error__set(err, code, "%s: %s; %s", what, reason ? reason : "Unknown error",
-			  vfs__remedy(code));
-}
-
-static int map_file(struct block_map *m, const struct manifest_block *entry, const char *path,
-		    struct dcm_error *err)
-{
-	CLEANUP(vfs__closep) struct vfs_file *f = NULL;
-	struct vfs_stat st;
-	int r = vfs__open(m->vfs, path, VFS_READ, &f);
-
-	if (r == 0)
-		r = vfs__stat(f, &st);
 	if (r < 0)
-		return say_unreadable(r, "cannot open", err);
-	if (st.bytes != entry->bytes)
-		return error__set(err, -EBADMSG, "it has %" PRIu64 " bytes instead of %" PRIu64,
-				  st.bytes, entry->bytes);
-	r = m->vfs->ops->map(f, (size_t)st.bytes, &m->bytes);
-	if (r < 0)
-		return say_unreadable(r, "cannot map", err);
-	m->n = (size_t)st.bytes;
+		return error__set(err, r, "cannot read: %s; %s", reason ? reason : "Unknown error",
+				  vfs__remedy(r));
+	if (m->file.n != entry->bytes)
+		return error__set(err, -EBADMSG, "it has %zu bytes instead of %" PRIu64, m->file.n,
+				  entry->bytes);
 	return 0;
 }
 
@@ -131,13 +117,13 @@ int block_map__open(struct block_map *m, struct vfs *v, const struct manifest_bl
 	char path[BLOCK_PATH_BYTES];
 	int r;
 
-	*m = (struct block_map){ .vfs = v };
+	*m = (struct block_map){ .file = { .n = 0 } };
 	commit__block_path(path, entry->number);
 	if (entry->bytes == 0)
 		return error__set(err, -EBADMSG, "%s: it has no bytes", path);
-	r = map_file(m, entry, path, err);
+	r = map_file(m, v, entry, path, err);
 	if (r == 0)
-		r = block__open(&m->block, m->bytes, m->n, err);
+		r = block__open(&m->block, m->file.p, m->file.n, err);
 	if (r == 0)
 		r = check_block(&m->block.info, entry, err);
 	m->block.vfs = v;
@@ -150,9 +136,8 @@ int block_map__open(struct block_map *m, struct vfs *v, const struct manifest_bl
 
 void block_map__close(struct block_map *m)
 {
-	if (m->bytes)
-		m->vfs->ops->unmap(m->vfs, m->bytes, m->n);
-	*m = (struct block_map){ .n = 0 };
+	vfs_map__fini(&m->file);
+	*m = (struct block_map){ .file = { .n = 0 } };
 }
 
 /* -------------------------------------------------------------------------------------------------

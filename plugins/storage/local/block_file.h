@@ -51,9 +51,7 @@ void block_file__describe(const struct block_info *info, struct manifest_block *
 
 struct block_map {
 	struct block block;
-	struct vfs *vfs;
-	const uint8_t *bytes;
-	size_t n;
+	struct vfs_map file;
 };
 
 /*

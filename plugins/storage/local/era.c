@@ -67,7 +67,7 @@ void era__unref(struct era *e)
 	dict__unref(e->dict);
 	dict__unref(e->names);
 	log_file__close(e->log);
-	log_image__fini(&e->image);
+	vfs_map__fini(&e->image);
 	pthread_mutex_destroy(&e->load_lock);
 	pthread_mutex_destroy(&e->log_lock);
 	free(e);
@@ -81,7 +81,9 @@ int era__map(struct era *e, struct vfs *v, struct dcm_error *err)
 {
 	char path[ERA_PATH_BYTES];
 
-	return log_image__map(v, era__path(path, e->number), &e->image, err);
+	int r = vfs__map(v, era__path(path, e->number), LOG_FILE_MAX_BYTES, &e->image);
+
+	return r ? error__sys(err, r, "%s: cannot read", path) : 0;
 }
 
 static int count_record(void *ctx, const struct frame *f)
@@ -95,8 +97,8 @@ int era__count(struct era *e, struct dcm_error *err)
 	struct dict_counts counts = { 0 };
 	struct log_found found;
 	char path[ERA_PATH_BYTES];
-	int r = log_image__read(&e->image, era__path(path, e->number), ERA_LOG_KIND, count_record,
-				&counts, &found, err);
+	int r = log_file__read_map(&e->image, era__path(path, e->number), ERA_LOG_KIND,
+				   count_record, &counts, &found, err);
 
 	if (r == 0)
 		e->known = counts;
@@ -170,7 +172,7 @@ int era__fetch(const struct era *e, const struct era_how *how, struct era_conten
 		return error__nomem(err);
 	era__path(path, e->number);
 	r = e->image.vfs
-		    ? log_image__read(&e->image, path, ERA_LOG_KIND, take_record, &l, &found, err)
+		    ? log_file__read_map(&e->image, path, ERA_LOG_KIND, take_record, &l, &found, err)
 		    : log_file__open(how->vfs, path, ERA_LOG_KIND, take_record, &l, &found, &c.log, err);
 	if (r == -EBADMSG)
 		error__set(err, r, "%s: has a record that is none; restore it from a backup", path);

@@ -52,7 +52,7 @@ struct era {
 	struct dict *dict;  /* NULL: not loaded */
 	struct dict *names; /* of an image what series, types and labels are, when that alone was read */
 	struct log_file *log;	    /* with dict */
-	struct log_image image;	    /* beside the process that writes: the log as it was */
+	struct vfs_map image;	    /* beside the process that writes: the log as it was */
 	uint64_t loaded_lsn;	    /* of it then */
 	pthread_mutex_t load_lock;  /* held by who reads the log; before the store's lock */
 	_Atomic uint64_t asked_at;  /* by the store's count of questions */

@@ -177,7 +177,7 @@ static int open_block(struct checking *c, struct stored *b, struct block_map *ow
 /* 1: something is wrong with it; 0: nothing is; or what ends the check. */
 static int check_block(struct checking *c, struct stored *b, struct dcm_error *err)
 {
-	struct block_map own = { .n = 0 };
+	struct block_map own = { .file = { .n = 0 } };
 	char path[BLOCK_PATH_BYTES];
 	const struct block *block;
 	uint64_t first = 0;

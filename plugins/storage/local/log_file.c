@@ -107,55 +107,20 @@ static int walk(struct frames_cursor c, struct walk *w, replay_fn each, void *ct
 	return 0;
 }
 
-static int map_whole(struct vfs_file *f, struct log_image *to)
+int log_file__read_map(const struct vfs_map *m, const char *path, uint32_t kind, replay_fn each,
+		       void *ctx, struct log_found *ret_found, struct dcm_error *err)
 {
-	struct vfs_stat st;
-	int rc = vfs__stat(f, &st);
-
-	if (rc == 0 && st.bytes > LOG_FILE_MAX_BYTES)
-		rc = -EFBIG;
-	if (rc == 0 && st.bytes > 0)
-		rc = f->vfs->ops->map(f, (size_t)st.bytes, &to->p);
-	if (rc == 0)
-		to->n = (size_t)st.bytes;
-	return rc;
-}
-
-int log_image__map(struct vfs *v, const char *path, struct log_image *ret, struct dcm_error *err)
-{
-	CLEANUP(vfs__closep) struct vfs_file *f = NULL;
-	struct log_image image = { .vfs = v };
-	int rc = vfs__open(v, path, VFS_READ, &f);
-
-	if (rc == 0)
-		rc = map_whole(f, &image);
-	if (rc)
-		return error__sys(err, rc, "%s: cannot read", path);
-	*ret = image;
-	return 0;
-}
-
-int log_image__read(const struct log_image *i, const char *path, uint32_t kind, replay_fn each,
-		    void *ctx, struct log_found *ret_found, struct dcm_error *err)
-{
-	struct frames_cursor c = { .p = i->p, .n = i->n };
-	const uint64_t n_lost = vfs__n_lost(i->vfs);
+	struct frames_cursor c = { .p = m->p, .n = m->n };
+	const uint64_t n_lost = vfs__n_lost(m->vfs);
 	struct walk w = { .last_lsn = 0 };
-	int rc = get_head(path, kind, i->p, i->n, &c.head, err);
+	int rc = get_head(path, kind, m->p, m->n, &c.head, err);
 
 	if (rc == 0)
 		rc = walk(c, &w, each, ctx, ret_found, NULL);
 	/* It may have been what was just verified, and reads as zeroes since. */
-	if (vfs__n_lost(i->vfs) != n_lost)
+	if (vfs__n_lost(m->vfs) != n_lost)
 		rc = error__set(err, -EIO, "%s: a part of it was lost while it was read; try again", path);
 	return rc;
-}
-
-void log_image__fini(struct log_image *i)
-{
-	if (i->n)
-		i->vfs->ops->unmap(i->vfs, i->p, i->n);
-	*i = (struct log_image){ .vfs = NULL };
 }
 
 int log_file__read_records(struct vfs *v, const char *path, uint64_t lsn, struct buf *ret)

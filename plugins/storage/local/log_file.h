@@ -63,23 +63,11 @@ uint64_t log_file__last_lsn(const struct log_file *l);
 uint64_t log_file__synced_lsn(const struct log_file *l); /* manifest_era.n_records of a log */
 
 /*
- * A file as it is at one moment, for readers beside the process that writes: what is appended afterwards, and
- * whether the name stays, does not matter.
+ * Hands over the records of a mapped file (of at most LOG_FILE_MAX_BYTES) as log_file__open() does, for readers beside the
+ * process that writes; `path` is for sentences. -EIO: a part of it was lost meanwhile, and what was handed
+ * over may be none.
  */
-struct log_image {
-	struct vfs *vfs; /* NULL: there is none */
-	const uint8_t *p;
-	size_t n;
-};
-
-/* 0, -ENOENT, -EFBIG, or the file system's. */
-int log_image__map(struct vfs *v, const char *path, struct log_image *ret, struct dcm_error *err);
-/*
- * Hands over its records as log_file__open() does; `path` is for sentences. -EIO: a part of it was lost
- * meanwhile, and what was handed over may be none.
- */
-int log_image__read(const struct log_image *i, const char *path, uint32_t kind, replay_fn each,
-		    void *ctx, struct log_found *ret_found, struct dcm_error *err);
-void log_image__fini(struct log_image *i); /* a zeroed one too */
+int log_file__read_map(const struct vfs_map *m, const char *path, uint32_t kind, replay_fn each,
+		       void *ctx, struct log_found *ret_found, struct dcm_error *err);
 
 #endif

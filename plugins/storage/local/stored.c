@@ -65,7 +65,7 @@ static int check_again(const struct stored *s, struct dcm_error *err)
 {
 	char path[BLOCK_PATH_BYTES];
 	struct block block;
-	int r = block__open(&block, s->map.bytes, s->map.n, err);
+	int r = block__open(&block, s->map.file.p, s->map.file.n, err);
 
 	if (r < 0)
 		error__prefix(err, "%s", commit__block_path(path, s->entry.number));
