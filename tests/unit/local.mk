@@ -363,6 +363,7 @@ tests_unit_test_ebpf_announced_LDADD = $(EBPF_PURE_LA) $(BASE_LA) $(UNIT_LIBS)
 
 unit_tests += tests/unit/test_ebpf_family
 tests_unit_test_ebpf_family_SOURCES = tests/unit/test_ebpf_family.c
+tests_unit_test_ebpf_family_LDFLAGS = $(AM_LDFLAGS) -Wl,--wrap=readdir
 tests_unit_test_ebpf_family_LDADD = $(EBPF_PURE_LA) $(BASE_LA) $(UNIT_LIBS)
 
 unit_tests += tests/unit/test_ebpf_aggregate

@@ -4,10 +4,12 @@
  */
 #include "tests/unit/unit.h"
 
+#include <dirent.h>
 #include <errno.h>
 #include <signal.h>
 #include <stdbool.h>
 #include <sys/prctl.h>
+#include <sys/resource.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -158,9 +160,49 @@ static void test_descendants(void **state)
 	waitpid(named, NULL, 0);
 }
 
+struct dirent *__real_readdir(DIR *dir);
+struct dirent *__wrap_readdir(DIR *dir);
+
+static uint32_t n_entries = UINT32_MAX; /* of /proc, before it cannot be read any more */
+
+struct dirent *__wrap_readdir(DIR *dir)
+{
+	if (n_entries == 0) {
+		errno = EIO;
+		return NULL;
+	}
+	n_entries--;
+	return __real_readdir(dir);
+}
+
+/* What cannot be read is no family without children. */
+static void test_proc_that_cannot_be_read(void **state)
+{
+	struct taken t = { .n = 0 };
+	struct rlimit limit, none;
+	int64_t pid = getpid();
+	int next = dup(0);
+
+	(void)state;
+	close(next);
+	assert_int_equal(getrlimit(RLIMIT_NOFILE, &limit), 0);
+	/* Not even the directory; or nothing in it. */
+	for (int more = 0; more < 2; more++) {
+		none = (struct rlimit){ (rlim_t)(next + more), limit.rlim_max };
+		assert_int_equal(setrlimit(RLIMIT_NOFILE, &none), 0);
+		assert_int_equal(family__since(&pid, 1, 0, take, &t), -EMFILE);
+		assert_int_equal(setrlimit(RLIMIT_NOFILE, &limit), 0);
+	}
+	n_entries = 10;
+	assert_int_equal(family__since(&pid, 1, 0, take, &t), -EIO);
+	n_entries = UINT32_MAX;
+	assert_int_equal(t.n, 0);
+}
+
 int main(void)
 {
-	const struct CMUnitTest tests[] = { cmocka_unit_test(test_descendants) };
+	const struct CMUnitTest tests[] = { cmocka_unit_test(test_descendants),
+					    cmocka_unit_test(test_proc_that_cannot_be_read) };
 
 	return cmocka_run_group_tests_name("ebpf_family", tests, NULL, NULL);
 }

@@ -33,25 +33,38 @@ static int by_pid(const void *a, const void *b)
 	return (x > y) - (x < y);
 }
 
+/* Nothing of one that has ended meanwhile, or is hidden from us. */
+static int read_one(struct family *f, struct dcm_str name, uint64_t since_ns)
+{
+	struct member m = { 0 };
+	int64_t pid;
+	int r;
+
+	if (units__parse_int(name, "", &pid) < 0)
+		return 0;
+	m.pid = (uint32_t)pid;
+	r = procfs__parent(m.pid, &m.parent, &m.start_ns);
+	if (r == -ESRCH || r == -EACCES || r == -EPERM)
+		return 0;
+	if (r == 0 && m.start_ns >= since_ns && !vec__push(&f->members, m))
+		r = -ENOMEM;
+	return r;
+}
+
 static int read_young(struct family *f, uint64_t since_ns)
 {
 	DIR *proc = opendir("/proc");
 	struct dirent *e;
 	int r = 0;
 
-	while (proc && r == 0 && (e = readdir(proc))) {
-		struct member m = { 0 };
-		int64_t pid;
-
-		if (units__parse_int(str__of(e->d_name), "", &pid) < 0)
-			continue;
-		m.pid = (uint32_t)pid;
-		if (procfs__parent(m.pid, &m.parent, &m.start_ns) == 0 && m.start_ns >= since_ns &&
-		    !vec__push(&f->members, m))
-			r = -ENOMEM;
-	}
-	if (proc)
-		closedir(proc);
+	if (!proc)
+		return -errno;
+	do {
+		errno = 0;
+		e = readdir(proc);
+		r = e ? read_one(f, str__of(e->d_name), since_ns) : -errno;
+	} while (e && r == 0);
+	closedir(proc);
 	return r;
 }
 
@@ -70,8 +83,9 @@ static bool parent_belongs(const struct family *f, uint32_t parent)
 static bool is_there(const struct member *m)
 {
 	uint64_t start_ns;
+	int r = procfs__start(m->pid, &start_ns);
 
-	return procfs__start(m->pid, &start_ns) == 0 && start_ns == m->start_ns;
+	return r == 0 ? start_ns == m->start_ns : r != -ESRCH;
 }
 
 /* Most parents come before their children: more than one turn is rare. */

@@ -21,7 +21,7 @@ typedef int family_fn(void *ctx, uint32_t pid, bool is_there);
 /*
  * Hands over every descendant of the processes [n] that was started at since_ns (CLOCK_BOOTTIME) or later, by ways of
  * such. Looks again until nothing is news: who was forked by one that was not known yet comes with the next look. 0,
- * -ENOMEM, or what take() said.
+ * -ENOMEM, what take() said, or why /proc could not be read to its end.
  */
 int family__since(const int64_t *pids, uint32_t n, uint64_t since_ns, family_fn *take, void *ctx);
 

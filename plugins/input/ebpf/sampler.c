@@ -224,10 +224,12 @@ static int follow(void *ctx, uint32_t pid, bool is_there)
 static int follow_family(struct sampler *s, const struct settings_filter *f)
 {
 	uint64_t start_ns;
+	int r;
 
-	if (f->pids.n == 0 || !f->children || procfs__start((uint32_t)getpid(), &start_ns) < 0)
+	if (f->pids.n == 0 || !f->children)
 		return 0;
-	return family__since(f->pids.items, f->pids.n, start_ns, follow, s);
+	r = procfs__start((uint32_t)getpid(), &start_ns);
+	return r < 0 ? r : family__since(f->pids.items, f->pids.n, start_ns, follow, s);
 }
 
 /* ------------------------------------------------------------------------------------------------
