@@ -29,7 +29,7 @@ struct errands {
 	pthread_cond_t given, made;
 	struct errand *queue; /* handed over, not taken yet: never more than idle threads */
 	struct errand *stuck; /* left behind */
-	uint64_t n_hung;
+	uint64_t n_hung, n_refused;
 	uint32_t n_threads, n_idle, n_queue, n_stuck;
 	bool is_over; /* threads end */
 	bool is_left; /* by the owner: the last thread frees it */
@@ -333,6 +333,7 @@ ssize_t errands__make(struct errands *e, struct errand **errand, int *fd)
 	rc = hand_over(e, j);
 	if (!rc)
 		rc = wait_for(e, j);
+	e->n_refused += (rc == -EBUSY || rc == -EAGAIN) && j->kind != ERRAND_CLOSE;
 	if (rc == -ETIMEDOUT) {
 		*errand = NULL;
 		*fd = -1;
@@ -400,7 +401,7 @@ struct errands_stat errands__stat(struct errands *e)
 	struct errands_stat ret;
 
 	pthread_mutex_lock(&e->lock);
-	ret = (struct errands_stat){ e->n_hung, e->n_stuck };
+	ret = (struct errands_stat){ .n_hung = e->n_hung, .n_refused = e->n_refused, .n_stuck = e->n_stuck };
 	pthread_mutex_unlock(&e->lock);
 	return ret;
 }

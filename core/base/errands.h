@@ -81,8 +81,9 @@ int errands__close(struct errands *e, int fd);
 bool errands__is_stuck_at(struct errands *e, uint64_t dev);
 
 struct errands_stat {
-	uint64_t n_hung;  /* that were not waited for, of all time */
-	uint32_t n_stuck; /* of these, which hang yet */
+	uint64_t n_hung;    /* that were not waited for, of all time */
+	uint64_t n_refused; /* that were not made, of all time: -EBUSY and -EAGAIN, but for closing */
+	uint32_t n_stuck;   /* of n_hung, which hang yet */
 };
 struct errands_stat errands__stat(struct errands *e);
 

@@ -265,6 +265,9 @@ static void test_locked(void **state)
 		assert_null(processes__maps(t, p, &ours, false, &certain));
 	}
 	assert_int_equal(processes__stat(t).reads, 2 + 3);
+	/* The first one hangs; no further one is begun. */
+	assert_int_equal(processes__stat(t).hung, 1);
+	assert_int_equal(processes__stat(t).refused, 3);
 	close(locked[1]);
 	locked[1] = -1;
 	for (int i = 0; i < 20000 && !p->maps; i++) {

@@ -100,7 +100,6 @@ void history__read(struct processes *t, struct process *p, int dir)
 	p->read_end_ns = process_table__now_ns(t);
 	if (r < 0) {
 		t->stat.denied += r == -EACCES || r == -EPERM;
-		t->stat.refused += r == -EAGAIN;
 		/* What was known stays known. */
 		if (!p->maps)
 			p->why = history__why_not(r);

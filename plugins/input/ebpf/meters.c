@@ -26,6 +26,12 @@ static const struct meter own[METERS_N] = {
 	[METERS_MAP_BYTES] = { "sampler_map_bytes",
 			       "kernel memory of all maps: rings, scratch, unwind tables" },
 	[METERS_MAPS_READ] = { "sampler_maps_read", "readings of /proc/PID/maps so far" },
+	[METERS_MAPS_HUNG] = { "sampler_maps_hung", "of these, that took too long: a process keeps "
+						    "its mappings locked" },
+	[METERS_MAPS_REFUSED] = { "sampler_maps_refused",
+				  "of these, that were not begun, and are tried again: one of that "
+				  "process "
+				  "hangs, or too many do, or no thread can be had" },
 	[METERS_RECORDS] = { "sampler_records", "records taken out of the rings so far" },
 	[METERS_ROUNDS_CUT] = { "sampler_rounds_cut",
 				"looks at the rings so far that left records for the next one, to "

@@ -586,5 +586,10 @@ void processes__sweep(struct processes *t, uint32_t window)
 
 struct processes_stat processes__stat(const struct processes *t)
 {
-	return t->stat;
+	struct processes_stat stat = t->stat;
+	struct errands_stat errands = errands__stat(t->errands);
+
+	stat.hung = errands.n_hung;
+	stat.refused = errands.n_refused;
+	return stat;
 }

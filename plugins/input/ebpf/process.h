@@ -143,7 +143,8 @@ void processes__sweep(struct processes *t, uint32_t window);
 struct processes_stat {
 	uint32_t n;
 	uint64_t reads, denied; /* of maps */
-	uint64_t refused; /* of these: there was no thread for them, which was no process's fault */
+	/* Of maps, by threads that may hang (core/base/errands.h): not waited for any longer; not begun. */
+	uint64_t hung, refused;
 	uint64_t read_cpu_ns; /* of the threads that read them for us */
 	uint64_t applied;     /* states made of what the kernel told */
 	uint64_t replayed;    /* images that needed no reading at all */

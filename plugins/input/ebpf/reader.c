@@ -422,6 +422,8 @@ static void show(struct reader *r, const struct sampler_stats *stats)
 	meters__set(&r->meters, METERS_PROCESSES, known.n);
 	meters__set(&r->meters, METERS_FILES, files__count(r->parts.files));
 	meters__set(&r->meters, METERS_MAPS_READ, (double)known.reads);
+	meters__set(&r->meters, METERS_MAPS_HUNG, (double)known.hung);
+	meters__set(&r->meters, METERS_MAPS_REFUSED, (double)known.refused);
 	meters__set(&r->meters, METERS_RECORDS, (double)r->n_records);
 	meters__set(&r->meters, METERS_ROUNDS_CUT, (double)r->n_cut);
 	meters__set(&r->meters, METERS_FILTERED_CGROUP, (double)r->n_filtered);
