@@ -122,7 +122,7 @@ struct taken {
 };
 
 /* Cuts a stack of which not all is to be believed. */
-static void judge(struct reader *r, const struct process *p, const struct taken *taken,
+static void judge(const struct reader *r, const struct process *p, const struct taken *taken,
 		  const struct maps *maps, struct aggregate_stack *stack)
 {
 	struct unwinder_verdict v;
@@ -130,12 +130,41 @@ static void judge(struct reader *r, const struct process *p, const struct taken 
 	if (!r->unwinder || taken->is_deferred)
 		return;
 	v = unwinder__judge(r->unwinder, p, taken->sample, maps, taken->frames);
-	r->n_doubted += v.outcome == SAMPLER_OUTCOME_CHANGED && stack->outcome != v.outcome;
 	stack->n_user = v.n_user;
 	stack->outcome = v.outcome;
 }
 
-/* The window's stack of a sample: 0, or -ENOMEM. */
+/* The window's stack of a sample, which may be judged twice: by mappings that were read again. 0, or -ENOMEM. */
+static int settle(struct reader *r, struct process *p, const struct taken *taken,
+		  struct aggregate_stack *stack, uint32_t *ret_stack)
+{
+	struct maps *maps = taken->maps, *before, *held;
+	int error;
+
+	if (stack->n_user && !taken->is_deferred)
+		maps = processes__maps(r->processes, p, taken->sample, false, &stack->maps_certain);
+	do {
+		judge(r, p, taken, maps, stack);
+		held = maps;
+		error = aggregate__hold(r->window, p, stack->frames + stack->n_kernel,
+					stack->n_user, &held);
+		*ret_stack = AGGREGATE_OVERFLOW;
+		if (error == -ENOSPC)
+			return 0;
+		if (error == 0 && stack->n_user)
+			error = aggregate__image(r->window, p, held, &stack->image);
+		if (error < 0)
+			return error;
+		if (aggregate__find_stack(r->window, stack, ret_stack))
+			return 0;
+		before = maps;
+		if (!look(r, p, held, stack) && !taken->is_deferred)
+			maps = processes__maps(r->processes, p, taken->sample, true, &stack->maps_certain);
+	} while (maps != before);
+	return aggregate__add_stack(r->window, stack, ret_stack);
+}
+
+/* The same, from what it was taken under. */
 static int stack_of(struct reader *r, struct process *p, const struct taken *taken, uint32_t *ret_stack)
 {
 	const struct sampler_sample *sample = taken->sample;
@@ -147,29 +176,10 @@ static int stack_of(struct reader *r, struct process *p, const struct taken *tak
 		.kernel_cut = sample->head.flags & SAMPLER_KERNEL_CUT,
 		.maps_certain = taken->maps_certain,
 	};
-	struct maps *maps = taken->maps, *before, *held;
-	int error;
+	int error = settle(r, p, taken, &stack, ret_stack);
 
-	if (stack.n_user && !taken->is_deferred)
-		maps = processes__maps(r->processes, p, sample, false, &stack.maps_certain);
-	do {
-		judge(r, p, taken, maps, &stack);
-		held = maps;
-		error = aggregate__hold(r->window, p, stack.frames + stack.n_kernel, stack.n_user, &held);
-		*ret_stack = AGGREGATE_OVERFLOW;
-		if (error == -ENOSPC)
-			return 0;
-		if (error == 0 && stack.n_user)
-			error = aggregate__image(r->window, p, held, &stack.image);
-		if (error < 0)
-			return error;
-		if (aggregate__find_stack(r->window, &stack, ret_stack))
-			return 0;
-		before = maps;
-		if (!look(r, p, held, &stack) && !taken->is_deferred)
-			maps = processes__maps(r->processes, p, sample, true, &stack.maps_certain);
-	} while (maps != before);
-	return aggregate__add_stack(r->window, &stack, ret_stack);
+	r->n_doubted += stack.outcome == SAMPLER_OUTCOME_CHANGED && stack.outcome != sample->outcome;
+	return error;
 }
 
 static int series_of(struct reader *r, struct process *p, const struct sampler_sample *sample,
