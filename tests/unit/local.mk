@@ -953,7 +953,7 @@ tests_unit_test_local_block_LDADD = $(LOCAL_STORE_LA) $(UNIT_LIBS)
 
 unit_tests += tests/unit/test_storage_dict
 tests_unit_test_storage_dict_SOURCES = tests/unit/test_storage_dict.c
-tests_unit_test_storage_dict_LDADD = $(STORAGE_DICT_LA) $(UNIT_LIBS)
+tests_unit_test_storage_dict_LDADD = $(STORAGE_DICT_LA) $(BATCH_LA) $(UNIT_LIBS)
 
 unit_tests += tests/unit/test_storage_profile
 tests_unit_test_storage_profile_SOURCES = tests/unit/test_storage_profile.c tests/unit/random.h $(FAILMALLOC)

@@ -9,6 +9,8 @@
 #include <string.h>
 
 #include "core/base/cleanup.h"
+#include "core/batch/batch.h"
+#include "core/batch/builder.h"
 #include "plugins/storage/dict/dict.h"
 #include "tests/unit/random.h"
 
@@ -277,12 +279,117 @@ static void stacks_are_brought_in(void **state)
 	dict_import__fini(&im);
 }
 
+/* Of a batch with as many locations as some, and stacks of any depth, one of them of all that one run may have. */
+enum { BATCH_LOCATIONS = 2000, BATCH_STACKS = 1500, BATCH_DEPTH = 90 };
+
+static struct dcm_batch *new_batch(uint64_t seed)
+{
+	static uint32_t frames[DEEPEST];
+	CLEANUP(builder__freep) struct dcm_builder *b = builder__new(0);
+	struct dcm_batch *batch = NULL;
+	struct random r = { seed };
+
+	assert_non_null(b);
+	for (uint32_t i = 0; i < BATCH_LOCATIONS; i++)
+		builder__location(b,
+				  &(struct dcm_location){ .mapping = DCM_NONE,
+							  .process = DCM_NONE,
+							  .addr_kind = DCM_ADDR_RUNTIME,
+							  .address = 1 + (i + seed) % BATCH_LOCATIONS },
+				  NULL, 0);
+	for (uint32_t i = 0; i < BATCH_STACKS; i++) {
+		const uint32_t n = i == BATCH_STACKS / 2
+					   ? DEEPEST
+					   : 4 + (uint32_t)random__below(&r, BATCH_DEPTH);
+
+		/* The last quarter has locations that no other has. */
+		for (uint32_t k = 0; k < n; k++)
+			frames[k] = (uint32_t)random__below(&r, BATCH_LOCATIONS / 4) +
+				    BATCH_LOCATIONS / 4 * (i / (BATCH_STACKS / 4));
+		builder__stack(b, frames, n);
+	}
+	assert_int_equal(builder__seal(b, &batch, NULL), 0);
+	assert_int_equal(batch->n_stacks, BATCH_STACKS);
+	return batch;
+}
+
+static void assert_same_as_batch(const struct dcm_batch *b, uint32_t i, const struct dict *d, uint32_t id)
+{
+	static uint32_t locations[DEEPEST];
+	const struct dict_stack *s = dict__stack_at(d, id);
+	const struct dcm_span span = b->stacks[i];
+
+	assert_int_equal(s->n, span.n);
+	dict__stack_locations(d, s, locations);
+	for (uint32_t k = 0; k < s->n; k++)
+		assert_int_equal(dict__location_at(d, locations[k])->address,
+				 b->locations[b->stack_locations[span.off + k]].address);
+}
+
+static uint32_t count_locations(const struct dcm_batch *b, uint32_t n_stacks)
+{
+	bool used[BATCH_LOCATIONS] = { 0 };
+	uint32_t n = 0;
+
+	for (uint32_t i = 0; i < n_stacks; i++)
+		for (uint32_t k = 0; k < b->stacks[i].n; k++) {
+			const uint32_t l = b->stack_locations[b->stacks[i].off + k];
+
+			n += !used[l];
+			used[l] = true;
+		}
+	return n;
+}
+
+/* The first stacks of it, each twice; what none of them has does not come. */
+static void assert_brings_in(struct dict *to, const struct dcm_batch *b, uint32_t n)
+{
+	static uint32_t order[2 * BATCH_STACKS];
+	struct dict_import im;
+
+	for (uint32_t i = 0; i < 2 * n; i++)
+		order[i] = i * 7919u % n;
+	assert_int_equal(dict_import__init(&im, to, b), 0);
+	assert_int_equal(dict_import__stacks(&im, order, 2 * n), 0);
+	const uint32_t n_stacks = to->stacks.n;
+
+	for (uint32_t i = 0; i < n; i++)
+		assert_same_as_batch(b, i, to, dict_import__stack(&im, i));
+	assert_int_equal(to->stacks.n, n_stacks);
+	dict_import__fini(&im);
+}
+
+static void stacks_of_batches_are_brought_in(void **state)
+{
+	(void)state;
+	CLEANUP(dict__unrefp) struct dict *to = dict__new();
+	struct dcm_batch *b = new_batch(1), *other = new_batch(2);
+
+	assert_non_null(to);
+	assert_brings_in(to, b, 3);
+	assert_int_equal(to->locations.n, count_locations(b, 3));
+	for (uint32_t n = BATCH_STACKS / 4; n <= BATCH_STACKS; n += BATCH_STACKS / 4) {
+		assert_brings_in(to, b, n);
+		assert_int_equal(to->stacks.n, n);
+		assert_int_equal(to->locations.n, count_locations(b, n));
+	}
+	/* The same locations by other numbers, under stacks that are others. */
+	assert_brings_in(to, other, BATCH_STACKS);
+	assert_int_equal(to->locations.n, BATCH_LOCATIONS);
+	assert_brings_in(to, b, BATCH_STACKS);
+	batch__unref(b);
+	batch__unref(other);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(each_stack_once),	 cmocka_unit_test(each_node_once),
-		cmocka_unit_test(no_stack_without_end),	 cmocka_unit_test(stacks_are_given_out),
+		cmocka_unit_test(each_stack_once),
+		cmocka_unit_test(each_node_once),
+		cmocka_unit_test(no_stack_without_end),
+		cmocka_unit_test(stacks_are_given_out),
 		cmocka_unit_test(stacks_are_brought_in),
+		cmocka_unit_test(stacks_of_batches_are_brought_in),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

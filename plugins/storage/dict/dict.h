@@ -172,17 +172,14 @@ uint32_t dict__node(struct dict *d, uint32_t parent, uint32_t location);
 uint32_t dict__stack(struct dict *d, const uint32_t *locations, uint32_t n); /* leaf first */
 /*
  * The same of locations and stacks for who adds many: each step begins to fetch from memory what
- * the next one looks at, so that others can be in it meanwhile. A stack's first step gives the hash
- * that the others take.
+ * the next one looks at, so that others can be in it meanwhile. A stack's hash is made of
+ * dict__chain(), and its first step is to fetch what stack_index has there.
  */
 static inline void dict__seek_location(const struct dict *d, uint64_t hash)
 {
 	hindex__prefetch(&d->location_index, hash);
 }
 void dict__fetch_location(const struct dict *d, uint64_t hash);
-/* Of n stacks, one after the other in locations[]: ret[n]. */
-void dict__seek_stacks(const struct dict *d, const uint32_t *locations, const uint32_t *lengths,
-		       uint32_t n, uint64_t *ret);
 void dict__fetch_stack(const struct dict *d, uint64_t hash);
 /*
  * A stack's hash grows from the root: by each frame, from what the frames above it came to. Two
@@ -192,12 +189,19 @@ static inline uint64_t dict__chain_begin(const struct dict *d)
 {
 	return d->secret;
 }
-static inline uint64_t dict__chain(const struct dict *d, uint64_t above, uint32_t location)
+static inline uint64_t dict__chain_key(const struct dict *d)
 {
-	const unsigned __int128 p = (unsigned __int128)(above ^ 0xa0761d6478bd642fu) *
-				    (location ^ d->secret ^ 0xe7037ed1a0b428dbu);
+	return d->secret ^ 0xe7037ed1a0b428dbu;
+}
+static inline uint64_t dict__chain_on(uint64_t key, uint64_t above, uint32_t location)
+{
+	const unsigned __int128 p = (unsigned __int128)(above ^ 0xa0761d6478bd642fu) * (location ^ key);
 
 	return (uint64_t)p ^ (uint64_t)(p >> 64);
+}
+static inline uint64_t dict__chain(const struct dict *d, uint64_t above, uint32_t location)
+{
+	return dict__chain_on(dict__chain_key(d), above, location);
 }
 /* The stack of this hash and depth, DCM_NONE: there is none; and a new one, which was looked for. */
 uint32_t dict__find_stack(const struct dict *d, uint64_t hash, uint32_t n);
@@ -211,8 +215,9 @@ struct dict_path {
 	uint32_t n;
 	uint32_t locations[DICT_PATH_MAX], nodes[DICT_PATH_MAX];
 };
-uint32_t dict__stack_fetched(struct dict *d, const uint32_t *locations, uint32_t n, uint64_t hash,
-			     struct dict_path *path);
+/* One that was looked for. */
+uint32_t dict__new_stack(struct dict *d, const uint32_t *locations, uint32_t n, uint64_t hash,
+			 struct dict_path *path);
 /*
  * The stacks that end at these nodes (DCM_NONE: of no frames), in their order: ret[n]. 0, -ENOMEM,
  * or -EBADMSG: one is deeper than any batch's.

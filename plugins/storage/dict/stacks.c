@@ -113,53 +113,6 @@ uint32_t dict__add_stack(struct dict *d, uint64_t hash, uint32_t leaf, uint32_t 
 	return dict__admit(&d->stacks, &d->stack_index, hash);
 }
 
-/*
- * Of FOUR stacks, frame by frame of all: each step of one waits for its last, and the others' go on
- * meanwhile.
- */
-enum { FOUR = 4 };
-static void hash_four(const struct dict *d, const uint32_t *const ends[FOUR],
-		      const uint32_t lengths[FOUR], uint64_t h[FOUR])
-{
-	uint64_t a, b, c, e;
-	uint32_t least = lengths[0];
-
-	for (uint32_t i = 1; i < FOUR; i++)
-		least = lengths[i] < least ? lengths[i] : least;
-	a = b = c = e = dict__chain_begin(d);
-	for (uint32_t k = 1; k <= least; k++) {
-		a = dict__chain(d, a, *(ends[0] - k));
-		b = dict__chain(d, b, *(ends[1] - k));
-		c = dict__chain(d, c, *(ends[2] - k));
-		e = dict__chain(d, e, *(ends[3] - k));
-	}
-	h[0] = a;
-	h[1] = b;
-	h[2] = c;
-	h[3] = e;
-	for (uint32_t i = 0; i < FOUR; i++)
-		for (uint32_t k = least + 1; k <= lengths[i]; k++)
-			h[i] = dict__chain(d, h[i], *(ends[i] - k));
-}
-
-void dict__seek_stacks(const struct dict *d, const uint32_t *locations, const uint32_t *lengths,
-		       uint32_t n, uint64_t *ret)
-{
-	uint32_t i = 0;
-
-	for (; i + FOUR <= n; i += FOUR) {
-		const uint32_t *ends[FOUR];
-
-		for (uint32_t k = 0; k < FOUR; k++)
-			ends[k] = locations += lengths[i + k];
-		hash_four(d, ends, lengths + i, ret + i);
-	}
-	for (; i < n; locations += lengths[i++])
-		ret[i] = stack_hash(d, locations, lengths[i]);
-	for (i = 0; i < n; i++)
-		hindex__prefetch(&d->stack_index, ret[i]);
-}
-
 void dict__fetch_stack(const struct dict *d, uint64_t hash)
 {
 	uint32_t row;
@@ -167,14 +120,6 @@ void dict__fetch_stack(const struct dict *d, uint64_t hash)
 	hindex__first(&d->stack_index, hash, &row);
 	if (row != HINDEX_NONE)
 		__builtin_prefetch(dict__stack_at(d, row));
-}
-
-uint32_t dict__stack(struct dict *d, const uint32_t *locations, uint32_t n)
-{
-	struct dict_path path;
-
-	path.n = 0;
-	return dict__stack_fetched(d, locations, n, stack_hash(d, locations, n), &path);
 }
 
 /* How many frames from the root on are the path's. */
@@ -187,13 +132,9 @@ static uint32_t n_shared(const struct dict_path *path, const uint32_t *locations
 	return i;
 }
 
-uint32_t dict__stack_fetched(struct dict *d, const uint32_t *locations, uint32_t n, uint64_t hash,
-			     struct dict_path *path)
+uint32_t dict__new_stack(struct dict *d, const uint32_t *locations, uint32_t n, uint64_t hash,
+			 struct dict_path *path)
 {
-	const uint32_t known = dict__find_stack(d, hash, n);
-
-	if (known != DCM_NONE)
-		return known;
 	path->n = n_shared(path, locations, n);
 	uint32_t leaf = path->n ? path->nodes[path->n - 1] : DCM_NONE;
 	for (uint32_t i = path->n; i < n; i++) {
@@ -207,6 +148,16 @@ uint32_t dict__stack_fetched(struct dict *d, const uint32_t *locations, uint32_t
 		path->n = i + 1;
 	}
 	return dict__add_stack(d, hash, leaf, n);
+}
+
+uint32_t dict__stack(struct dict *d, const uint32_t *locations, uint32_t n)
+{
+	const uint64_t hash = stack_hash(d, locations, n);
+	const uint32_t known = dict__find_stack(d, hash, n);
+	struct dict_path path;
+
+	path.n = 0;
+	return known != DCM_NONE ? known : dict__new_stack(d, locations, n, hash, &path);
 }
 
 /*
