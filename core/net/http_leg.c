@@ -183,7 +183,7 @@ static void end_request(struct call *c)
 
 	if (!c->curl)
 		return;
-	curl_multi_remove_handle(p->multi, c->curl);
+	curl_multi_remove_handle(c->part->multi, c->curl);
 	handle_put(p, take_ptr(c->curl));
 	http_setup__lists_fini(&c->lists);
 	c->kind = BODY_UNKNOWN;
@@ -402,7 +402,8 @@ static int prepare(struct call *c, struct dcm_error *err)
 	c->n_bytes = 0;
 	c->n_head_bytes = c->n_head_lines = 0;
 	buf__reset(&c->body);
-	c->curl = handle_get(c->client->pool);
+	c->part = pool__part(c->client->pool, &c->place, c->setup->http_proxy || c->setup->https_proxy);
+	c->curl = c->part ? handle_get(c->client->pool) : NULL;
 	if (!c->curl || set_usual(c) < 0 || add_headers(c) < 0)
 		return error__nomem(err);
 	set_method(c);
@@ -527,7 +528,7 @@ static void begin_request(struct call *c)
 		return;
 	}
 	c->last_byte_ns = pool__now();
-	if (r == 0 && curl_multi_add_handle(c->client->pool->multi, c->curl))
+	if (r == 0 && curl_multi_add_handle(c->part->multi, c->curl))
 		r = error__nomem(&err);
 	if (r == -ENOMEM)
 		call__finish(c, r, "not enough memory");
@@ -567,12 +568,11 @@ static bool held_back(const struct call *c, char ret[static 160])
 	pthread_mutex_lock(&p->mutex);
 	n_most = p->n_most_calls;
 	pthread_mutex_unlock(&p->mutex);
-	if (n_most <= p->n_host_connections_max || held_until - c->last_byte_ns < now - held_until)
+	if (n_most <= c->part->n_host_max || held_until - c->last_byte_ns < now - held_until)
 		return false;
-	all = n_most > p->n_connections_max;
+	all = n_most > c->part->n_max;
 	snprintf(ret, 160, "no connection, as all %ld%s may be taken; raise the limit of open files (ulimit -n), of which they are a part",
-		 all ? p->n_connections_max : p->n_host_connections_max,
-		 all ? "" : " to one server or proxy");
+		 all ? c->part->n_max : c->part->n_host_max, all ? "" : " to one server or proxy");
 	return true;
 }
 

@@ -59,12 +59,6 @@ static long connections_max(void)
 	return l.rlim_cur < 64 ? 16 : (long)(l.rlim_cur / 4 * 3);
 }
 
-/* To one server, or to one proxy that all targets are asked through: where there are many, others have some left when it hangs. */
-static long host_connections_max(long all)
-{
-	return all / 4 * 3 > 1024 ? all / 4 * 3 : all < 1024 ? all : 1024;
-}
-
 /* With the mutex. */
 static int run(struct http_pool *p)
 {
@@ -74,7 +68,6 @@ static int run(struct http_pool *p)
 	if (p->runs)
 		return 0;
 	p->n_connections_max = connections_max();
-	p->n_host_connections_max = host_connections_max(p->n_connections_max);
 	r = pool__open(p);
 	if (r < 0)
 		return r;
@@ -121,6 +114,7 @@ struct http_pool_count http_pool__count(struct http_pool *p)
 	n.n_calls = p->n_calls;
 	for (const struct dcm_http_client *c = p->clients; c; c = c->next)
 		n.n_clients++;
+	n.n_parts = atomic_load(&p->n_open_parts);
 	pthread_mutex_unlock(&p->mutex);
 	return n;
 }

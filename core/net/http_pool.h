@@ -5,9 +5,11 @@
  * One thread has all connections and drives every call (libcurl's multi interface, woken by epoll);
  * it starts with the first client. Other threads leave calls and cancellations in its inbox. A client
  * is options and what was read of their files; a call has a handle of curl's for as long as it is
- * under way, so a client or a target that waits costs none. Connections are kept for 5 minutes, 1,024 to
- * one server or proxy, and in all as many as three quarters of the files that the process may open; calls beyond wait for one
- * to be free.
+ * under way, so a client or a target that waits costs none. Connections are kept for 5 minutes, in all
+ * as many as three quarters of the files that the process may open. Half of these are of what is asked by TLS or through
+ * proxies, the others' servers are spread over parts of the other half (http_pool_inside.h says why; where it is less than
+ * 1,024, all are one part); of its part one server or proxy may have three quarters, or 1,024 where that is more. Calls
+ * beyond wait for one to be free.
  */
 #ifndef DECIMA_NET_HTTP_POOL_H
 #define DECIMA_NET_HTTP_POOL_H
@@ -43,6 +45,7 @@ void http_pool__settle(struct http_pool *p, const void *owner);
 /* How much of it there is: for tests and figures. */
 struct http_pool_count {
 	uint32_t n_clients, n_calls;
+	uint32_t n_parts; /* that the connections are spread over; those without any do not count */
 };
 struct http_pool_count http_pool__count(struct http_pool *p);
 

@@ -10,6 +10,7 @@
 
 #include <curl/curl.h>
 #include <pthread.h>
+#include <stdatomic.h>
 #include <stdbool.h>
 
 #include "core/base/vec.h"
@@ -17,7 +18,7 @@
 #include "core/net/http_setup.h"
 #include "core/net/http_token.h"
 
-enum { REDIRECTS_MAX = 10, SPARE_HANDLES = 32 };
+enum { REDIRECTS_MAX = 10, SPARE_HANDLES = 32, PARTS_MAX = 16, PART_CONNECTIONS_MIN = 1024 };
 
 /* Why the transfer's callback ended it. */
 enum stop { STOP_NOT, STOP_TOO_LARGE, STOP_HEAD_TOO_LARGE, STOP_TAKE, STOP_NOMEM };
@@ -43,6 +44,7 @@ struct call {
 
 	/* One request of it. */
 	CURL *curl; /* NULL: not under way */
+	struct part *part;
 	struct http_setup_lists lists;
 	int64_t let_go_ns; /* since when it looks for its server, or connects; 0: curl still holds it back */
 	char detail[CURL_ERROR_SIZE];
@@ -88,13 +90,26 @@ struct slot {
 	uint32_t turn, next_free;
 };
 
+/*
+ * Connections that know of each other. curl goes through all of them, idle ones too, whenever a request is over: with two
+ * thousand in one part that took as long as receiving 60 kB. So servers are spread over parts, where there are files
+ * for PART_CONNECTIONS_MIN in each. What is asked by TLS or through a proxy is in the first part, which has half of all:
+ * each other one would have the authorities for itself, and a proxy is one server.
+ */
+struct part {
+	struct http_pool *pool;
+	long n_max, n_host_max; /* connections, and to one server or proxy */
+	CURLM *multi;		/* NULL: nothing was asked yet */
+	int64_t wake_ns;	/* when curl wants a turn; INT64_MAX: never */
+};
+
 struct http_pool {
 	const char *user_agent;
 	pthread_mutex_t mutex;
 	pthread_cond_t changed; /* n_calls of a client has become 0 */
 	pthread_t thread;
 	int wake_fd, epoll_fd;
-	long n_connections_max, n_host_connections_max; /* in all; to one server or proxy */
+	long n_connections_max; /* in all */
 
 	/* With the mutex. */
 	bool runs, ends;
@@ -105,10 +120,11 @@ struct http_pool {
 	uint32_t n_calls, n_most_calls; /* now; at once since there was none */
 	struct dcm_http_client *clients;
 
-	CURLM *multi;
+	struct part parts[PARTS_MAX]; /* of which n_parts are used */
+	uint32_t n_parts;
+	_Atomic uint32_t n_open_parts; /* any thread */
 	const char *encodings;
 	VEC(struct call *) timers; /* heap by wake_ns */
-	int64_t curl_wake_ns;	   /* INT64_MAX: never */
 	CURL *spare[SPARE_HANDLES];
 	unsigned n_spare;
 };
@@ -130,6 +146,8 @@ void *pool__run(void *pool);
 int pool__open(struct http_pool *p); /* epoll, wake, multi; -errno, and nothing is left open */
 void pool__close(struct http_pool *p);
 void pool__wake(struct http_pool *p);
+/* Where requests to this place are; NULL: no memory. */
+struct part *pool__part(struct http_pool *p, const struct http_place *place, bool may_have_proxy);
 /* When the call is to be looked at again: c->wake_ns. False, of a call that had none: no memory. */
 bool pool__set_timer(struct call *c);
 void pool__clear_timer(struct call *c);

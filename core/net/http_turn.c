@@ -9,12 +9,14 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <stdlib.h>
+#include <string.h>
 #include <sys/epoll.h>
 #include <sys/eventfd.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
 #include "core/base/fd.h"
+#include "core/base/hash.h"
 #include "core/net/http_pool_inside.h"
 
 enum { EVENTS = 256, INBOX_A_TURN = 4096 };
@@ -116,10 +118,17 @@ static void end_unwatched(CURL *curl, int error)
 	pool__set_timer(c);
 }
 
+/* An event says whose socket it is. */
+static uint64_t event_of(const struct part *part, int fd)
+{
+	return (uint64_t)(part - part->pool->parts) << 32 | (uint32_t)fd;
+}
+
 static int watch(CURL *curl, curl_socket_t fd, int what, void *ctx, void *seen)
 {
-	struct http_pool *p = ctx;
-	struct epoll_event e = { .data.fd = fd };
+	struct part *part = ctx;
+	struct http_pool *p = part->pool;
+	struct epoll_event e = { .data.u64 = event_of(part, fd) };
 	int r;
 
 	if (what == CURL_POLL_REMOVE) {
@@ -132,7 +141,7 @@ static int watch(CURL *curl, curl_socket_t fd, int what, void *ctx, void *seen)
 		e.events |= EPOLLOUT;
 	r = put_watch(p, fd, !seen, &e);
 	if (r == 0)
-		curl_multi_assign(p->multi, fd, p);
+		curl_multi_assign(part->multi, fd, part);
 	else
 		end_unwatched(curl, r);
 	return 0;
@@ -140,10 +149,10 @@ static int watch(CURL *curl, curl_socket_t fd, int what, void *ctx, void *seen)
 
 static int set_alarm(CURLM *multi, long ms, void *ctx)
 {
-	struct http_pool *p = ctx;
+	struct part *part = ctx;
 
 	(void)multi;
-	p->curl_wake_ns = ms < 0 ? INT64_MAX : pool__now() + ms * INT64_C(1000000);
+	part->wake_ns = ms < 0 ? INT64_MAX : pool__now() + ms * INT64_C(1000000);
 	return 0;
 }
 
@@ -154,6 +163,47 @@ static const char *encodings(void)
 	return v->features & CURL_VERSION_ZSTD ? "gzip, deflate, zstd" : "gzip, deflate";
 }
 
+/* To one server, or to one proxy that all targets are asked through: where there are many, others have some left when it hangs. */
+static long host_connections_max(long all)
+{
+	return all / 4 * 3 > 1024 ? all / 4 * 3 : all < 1024 ? all : 1024;
+}
+
+static void share_connections(struct http_pool *p)
+{
+	const long half = p->n_connections_max / 2, n = half / PART_CONNECTIONS_MIN;
+
+	p->n_parts = 1 + (n < PARTS_MAX ? (uint32_t)n : PARTS_MAX - 1);
+	for (uint32_t i = 0; i < p->n_parts; i++) {
+		const long n_max = p->n_parts == 1 ? p->n_connections_max
+				   : i == 0	   ? half
+						   : half / (p->n_parts - 1);
+
+		p->parts[i] = (struct part){ .pool = p,
+					     .n_max = n_max,
+					     .n_host_max = host_connections_max(n_max),
+					     .wake_ns = INT64_MAX };
+	}
+}
+
+static int part_open(struct part *part)
+{
+	CURLM *multi = curl_multi_init();
+
+	if (!multi)
+		return -ENOMEM;
+	curl_multi_setopt(multi, CURLMOPT_SOCKETFUNCTION, watch);
+	curl_multi_setopt(multi, CURLMOPT_SOCKETDATA, part);
+	curl_multi_setopt(multi, CURLMOPT_TIMERFUNCTION, set_alarm);
+	curl_multi_setopt(multi, CURLMOPT_TIMERDATA, part);
+	curl_multi_setopt(multi, CURLMOPT_MAX_TOTAL_CONNECTIONS, part->n_max);
+	curl_multi_setopt(multi, CURLMOPT_MAX_HOST_CONNECTIONS, part->n_host_max);
+	curl_multi_setopt(multi, CURLMOPT_MAXCONNECTS, part->n_max);
+	part->multi = multi;
+	atomic_fetch_add(&part->pool->n_open_parts, 1);
+	return 0;
+}
+
 int pool__open(struct http_pool *p)
 {
 	struct epoll_event e = { .events = EPOLLIN };
@@ -161,36 +211,41 @@ int pool__open(struct http_pool *p)
 
 	if (r < 0)
 		return r;
+	share_connections(p);
 	p->epoll_fd = epoll_create1(EPOLL_CLOEXEC);
 	p->wake_fd = p->epoll_fd < 0 ? -1 : eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
-	e.data.fd = p->wake_fd;
+	e.data.u64 = (uint32_t)p->wake_fd;
 	if (p->wake_fd < 0 || epoll_ctl(p->epoll_fd, EPOLL_CTL_ADD, p->wake_fd, &e) < 0)
 		r = -errno;
-	p->multi = r == 0 ? curl_multi_init() : NULL;
-	if (r == 0 && !p->multi)
-		r = -ENOMEM;
+	if (r == 0)
+		r = part_open(&p->parts[0]);
 	if (r < 0) {
 		pool__close(p);
 		return r;
 	}
 	p->encodings = encodings();
-	p->curl_wake_ns = INT64_MAX;
-	curl_multi_setopt(p->multi, CURLMOPT_SOCKETFUNCTION, watch);
-	curl_multi_setopt(p->multi, CURLMOPT_SOCKETDATA, p);
-	curl_multi_setopt(p->multi, CURLMOPT_TIMERFUNCTION, set_alarm);
-	curl_multi_setopt(p->multi, CURLMOPT_TIMERDATA, p);
-	curl_multi_setopt(p->multi, CURLMOPT_MAX_TOTAL_CONNECTIONS, p->n_connections_max);
-	curl_multi_setopt(p->multi, CURLMOPT_MAX_HOST_CONNECTIONS, p->n_host_connections_max);
-	curl_multi_setopt(p->multi, CURLMOPT_MAXCONNECTS, p->n_connections_max);
 	return 0;
+}
+
+struct part *pool__part(struct http_pool *p, const struct http_place *place, bool may_have_proxy)
+{
+	const uint64_t h = hash__bytes(place->authority, strlen(place->authority), 0);
+	struct part *part = &p->parts[0];
+
+	if (!place->tls && !may_have_proxy && p->n_parts > 1)
+		part += 1 + (h >> 32) % (p->n_parts - 1);
+	return part->multi || part_open(part) == 0 ? part : NULL;
 }
 
 void pool__close(struct http_pool *p)
 {
 	while (p->n_spare > 0)
 		curl_easy_cleanup(p->spare[--p->n_spare]);
-	curl_multi_cleanup(p->multi);
-	p->multi = NULL;
+	for (uint32_t i = 0; i < p->n_parts; i++) {
+		curl_multi_cleanup(p->parts[i].multi);
+		p->parts[i].multi = NULL;
+	}
+	atomic_store(&p->n_open_parts, 0);
 	fd__close(p->wake_fd);
 	fd__close(p->epoll_fd);
 	p->wake_fd = p->epoll_fd = -1;
@@ -255,12 +310,12 @@ static void read_inbox(struct http_pool *p)
 	pool__wake(p);
 }
 
-static void end_requests(struct http_pool *p)
+static void end_requests(const struct part *part)
 {
 	CURLMsg *m;
 	int n_left;
 
-	while ((m = curl_multi_info_read(p->multi, &n_left))) {
+	while ((m = curl_multi_info_read(part->multi, &n_left))) {
 		char *private = NULL;
 
 		if (m->msg != CURLMSG_DONE)
@@ -273,7 +328,10 @@ static void end_requests(struct http_pool *p)
 
 static int wait_ms(struct http_pool *p)
 {
-	int64_t until = p->curl_wake_ns, left;
+	int64_t until = INT64_MAX, left;
+
+	for (uint32_t i = 0; i < p->n_parts; i++)
+		until = p->parts[i].wake_ns < until ? p->parts[i].wake_ns : until;
 
 	if (p->timers.n && p->timers.v[0]->wake_ns < until)
 		until = p->timers.v[0]->wake_ns;
@@ -291,7 +349,7 @@ static void on_events(struct http_pool *p, const struct epoll_event *events, int
 	int running;
 
 	for (int i = 0; i < n; i++) {
-		int fd = events[i].data.fd, what = 0;
+		int fd = (int)(uint32_t)events[i].data.u64, what = 0;
 
 		if (fd == p->wake_fd)
 			continue;
@@ -301,11 +359,15 @@ static void on_events(struct http_pool *p, const struct epoll_event *events, int
 			what |= CURL_CSELECT_OUT;
 		if (events[i].events & (EPOLLERR | EPOLLHUP))
 			what |= CURL_CSELECT_ERR;
-		curl_multi_socket_action(p->multi, fd, what, &running);
+		curl_multi_socket_action(p->parts[events[i].data.u64 >> 32].multi, fd, what, &running);
 	}
-	if (p->curl_wake_ns <= pool__now()) {
-		p->curl_wake_ns = INT64_MAX;
-		curl_multi_socket_action(p->multi, CURL_SOCKET_TIMEOUT, 0, &running);
+	for (uint32_t i = 0; i < p->n_parts; i++) {
+		struct part *part = &p->parts[i];
+
+		if (part->wake_ns > pool__now())
+			continue;
+		part->wake_ns = INT64_MAX;
+		curl_multi_socket_action(part->multi, CURL_SOCKET_TIMEOUT, 0, &running);
 	}
 }
 
@@ -329,7 +391,9 @@ void *pool__run(void *ctx)
 
 		read_inbox(p);
 		on_events(p, events, n < 0 ? 0 : n);
-		end_requests(p);
+		for (uint32_t i = 0; i < p->n_parts; i++)
+			if (p->parts[i].multi)
+				end_requests(&p->parts[i]);
 		now = pool__now();
 		while (p->timers.n && p->timers.v[0]->wake_ns <= now)
 			call__timer(p->timers.v[0]);

@@ -228,6 +228,46 @@ static void who_finds_no_connection_to_one_server_is_told_why(void **state)
 	hang_with(1700, 1024, &told);
 }
 
+/* Their connections are spread, so that one that ends knows of few; and each is used again. */
+static void servers_of_all_parts_answer(void **state)
+{
+	NEEDS_PEER;
+	enum { N_SERVERS = 60, N_FILES = 16384 };
+	static struct one ones[N_SERVERS];
+	struct tally t = { 0 };
+	struct http_pool *own = NULL;
+	struct dcm_http_client *c = NULL;
+	struct rlimit before, many;
+	char url[200];
+	struct dcm_http_call call = { .size = sizeof(call), .url = url, .done = done, .timeout_ns = 20000000000 };
+
+	assert_int_equal(getrlimit(RLIMIT_NOFILE, &before), 0);
+	if (before.rlim_max < N_FILES)
+		skip_because("too few files may be open");
+	many = (struct rlimit){ N_FILES, before.rlim_max };
+	assert_int_equal(setrlimit(RLIMIT_NOFILE, &many), 0);
+	assert_int_equal(http_pool__new("decima/test", &own), 0);
+	assert_int_equal(http_pool__client_new(own, &own, &plain, &c, NULL), 0);
+	assert_int_equal(setrlimit(RLIMIT_NOFILE, &before), 0);
+	for (unsigned turn = 1; turn <= 2; turn++) {
+		for (unsigned i = 0; i < N_SERVERS; i++) {
+			/* All such names are loopback's (RFC 6761). */
+			snprintf(url, sizeof(url), "http://server%u.localhost:%s/size?n=200000", i,
+				 strrchr(peer__url("http"), ':') + 1);
+			ones[i] = (struct one){ .tally = &t };
+			call.ctx = &ones[i];
+			assert_int_equal(http_pool__start(c, &call, NULL, NULL), 0);
+		}
+		wait_until(&t, turn * N_SERVERS);
+		assert_int_equal(t.n_ok, turn * N_SERVERS);
+	}
+	assert_false(t.bad);
+	/* The first part, and 6 of at least 1,024 of the other 6,144. */
+	assert_int_equal(http_pool__count(own).n_parts, 7);
+	http_pool__client_free(c);
+	http_pool__free(own);
+}
+
 static const char *const paths[] = {
 	"/size?n=100", "/size?n=200000",  "/hang",	    "/hangbody", "/slow?n=5&ms=2",
 	"/endless",    "/truncated",	  "/gzip?n=100000", "/circle",	 "/redirect?to=/size%3Fn=5",
@@ -579,6 +619,7 @@ int main(void)
 		cmocka_unit_test(two_thousand_at_once),
 		cmocka_unit_test(who_hangs_harms_nobody),
 		cmocka_unit_test(who_finds_no_connection_is_told_why),
+		cmocka_unit_test(servers_of_all_parts_answer),
 		cmocka_unit_test(who_finds_no_connection_to_one_server_is_told_why),
 		cmocka_unit_test(ended_at_any_moment),
 		cmocka_unit_test(tokens_at_any_moment),
