@@ -6,7 +6,6 @@ import { type Coloring, colorFrames } from "../flame/color.ts";
 import { visible } from "../flame/names.ts";
 import { FlamePanel } from "../flame/panel.tsx";
 import { type Tree, functionNamed, nameOf } from "../flame/tree.ts";
-import { rowHeight } from "../settings/kept.ts";
 import { EndedToo, type Kept, trees } from "../worker/rpc.ts";
 import { Figures, describe, titleOf } from "./figures.tsx";
 import * as format from "./format.ts";
@@ -22,7 +21,6 @@ function Side(props: { kept: Kept; of: string; coloring: Coloring; flip: boolean
   const [chosen, setChosen] = useState({ of: t, node: -1 });
   const [menu, setMenu] = useState<(MenuAt & { of: Tree }) | null>(null);
   const selected = chosen.of === t ? chosen.node : -1;
-  const rows = useMemo(() => t.depth.reduce((most, d) => Math.max(most, d), 0) + 1, [t]);
   return (
     <div class="stage">
       <FlamePanel
@@ -36,7 +34,7 @@ function Side(props: { kept: Kept; of: string; coloring: Coloring; flip: boolean
         selected={selected}
         chosen={String(selected)}
         flip={props.flip}
-        height={`min(${rows * rowHeight.value}px, max(260px, 50vh - 240px))`}
+        height="max(260px, calc(50vh - 240px))"
         label={`${props.label}. Arrow keys move, Enter puts a function in the middle.`}
         describe={(n) => describe(t, n)}
         tooltip={(n) => (
