@@ -72,9 +72,13 @@ static int import_missing(struct dict_import *im, const struct import_run *run)
  * Lists
  */
 
+/* A batch may have no column for stacks that have no frames. */
 static const uint32_t *list_of(const struct dict_import *im, uint32_t id)
 {
-	return COLUMN_AT(im->batch->stack_locations, im->batch->stacks[id].off);
+	static const uint32_t nothing;
+	const uint32_t *column = im->batch->stack_locations;
+
+	return column ? column + im->batch->stacks[id].off : &nothing;
 }
 
 /*
