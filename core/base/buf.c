@@ -28,6 +28,13 @@ void buf__fini(struct buf *b)
 	*b = (struct buf){ .limit = b->limit };
 }
 
+void buf__wipe(struct buf *b)
+{
+	if (b->data)
+		explicit_bzero(b->data, b->cap);
+	buf__fini(b);
+}
+
 void buf__reset(struct buf *b)
 {
 	b->n = 0;

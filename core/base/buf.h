@@ -23,6 +23,7 @@ struct buf {
 };
 
 void buf__fini(struct buf *b);
+void buf__wipe(struct buf *b);	/* the same for what is secret: zeroes are left in the memory */
 void buf__reset(struct buf *b); /* empty, keeps the memory, clears the error */
 
 /*

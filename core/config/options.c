@@ -329,9 +329,7 @@ static void read_secret(struct filler *f, const struct place *at, const char *pa
 		snprintf(line, sizeof(line), "%.400s: %s", path, text);
 		report_as(f, r && f->env->elsewhere ? PROBLEM_WARNING : PROBLEM_ERROR, at, line);
 	}
-	if (b.data)
-		explicit_bzero(b.data, b.n);
-	buf__fini(&b);
+	buf__wipe(&b);
 }
 
 /* True when the file's key stands in the map, whether it could be read or not. */

@@ -484,9 +484,7 @@ static int ask_for_token(struct dcm_http_client *client, struct dcm_error *err)
 	ask.n_body = form.n;
 	if (r == 0)
 		r = pool__start(client, http_token__setup(client->token), &ask, NULL, err);
-	if (form.data)
-		explicit_bzero(form.data, form.cap);
-	buf__fini(&form);
+	buf__wipe(&form);
 	client->is_asking = r == 0;
 	return r;
 }

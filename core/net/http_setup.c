@@ -264,9 +264,7 @@ int http_setup__add_header(struct curl_slist **list, const char *name, const cha
 	buf__printf(&line, "%s%s%s", name, value[0] ? ": " : ";", value);
 	if (!line.error)
 		all = curl_slist_append(*list, (const char *)line.data);
-	if (line.data)
-		explicit_bzero(line.data, line.cap);
-	buf__fini(&line);
+	buf__wipe(&line);
 	if (!all)
 		return -ENOMEM;
 	*list = all;
@@ -307,9 +305,7 @@ static int set_auth(struct http_setup *s, CURL *curl, int64_t now, struct curl_s
 		fault = value.error ? -ENOMEM
 				    : http_setup__add_header(headers, "Authorization",
 							     (const char *)value.data);
-		if (value.data)
-			explicit_bzero(value.data, value.cap);
-		buf__fini(&value);
+		buf__wipe(&value);
 	}
 	return fault < 0 ? error__nomem(err) : 0;
 }

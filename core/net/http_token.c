@@ -169,13 +169,6 @@ int http_token__new(const struct dcm_http_oauth2 *o, struct http_token **ret, st
 	return r;
 }
 
-static void wipe(struct buf *b)
-{
-	if (b->data)
-		explicit_bzero(b->data, b->cap);
-	buf__fini(b);
-}
-
 static void drop_header(struct http_token *t)
 {
 	if (t->header)
@@ -191,8 +184,8 @@ void http_token__free(struct http_token *t)
 	drop_header(t);
 	http_setup__free(t->setup);
 	secret__fini(&t->secret);
-	wipe(&t->user);
-	wipe(&t->password);
+	buf__wipe(&t->user);
+	buf__wipe(&t->password);
 	buf__fini(&t->fields);
 	arena__fini(&t->arena);
 	free(t);
@@ -235,7 +228,7 @@ static int add_assertion(struct http_token *t, const char *key, struct buf *form
 
 	if (r == 0)
 		field(form, "assertion", (const char *)assertion.data);
-	wipe(&assertion); /* whoever has it is the client for ten minutes */
+	buf__wipe(&assertion); /* whoever has it is the client for ten minutes */
 	return r == 0 && form->error ? error__nomem(err) : r;
 }
 
@@ -247,8 +240,8 @@ int http_token__ask(struct http_token *t, int64_t now, struct buf *form, struct 
 	if (!secret)
 		return fault;
 	t->secret_version = t->secret.version;
-	wipe(&t->user);
-	wipe(&t->password);
+	buf__wipe(&t->user);
+	buf__wipe(&t->password);
 	buf__append(form, t->fields.data, t->fields.n);
 	if (t->signs)
 		return add_assertion(t, secret, form, err);

@@ -28,17 +28,9 @@ struct secret secret__of(const char *key, const char *text, const char *file)
 	};
 }
 
-static void forget(struct secret *s)
-{
-	if (s->content.data)
-		explicit_bzero(s->content.data, s->content.cap);
-	buf__reset(&s->content);
-}
-
 void secret__fini(struct secret *s)
 {
-	forget(s);
-	buf__fini(&s->content);
+	buf__wipe(&s->content);
 }
 
 static bool is_same(const struct stat *a, const struct stat *b)
@@ -76,7 +68,7 @@ static int read_again(struct secret *s, const struct stat *now)
 	if (r == 0 && memchr(b.data, '\0', b.n))
 		r = -EILSEQ;
 	if (r < 0) {
-		buf__fini(&b);
+		buf__wipe(&b);
 		return r;
 	}
 	trim(&b);
@@ -85,8 +77,7 @@ static int read_again(struct secret *s, const struct stat *now)
 	if (time(NULL) - now->st_mtim.tv_sec <= 1)
 		s->seen.st_size = -1;
 	if (s->version && b.n == s->content.n && memcmp(b.data, s->content.data, b.n) == 0) {
-		explicit_bzero(b.data, b.cap);
-		buf__fini(&b);
+		buf__wipe(&b);
 		return 0;
 	}
 	secret__fini(s);
