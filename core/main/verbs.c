@@ -183,11 +183,10 @@ const struct args_verb verbs[] = {
 	{ "store check", "[DIR]", 0, 1, false, OPTIONS(query_verbs__format, ask__options),
 	  "look for damage in a store: the daemon's, or the one in DIR",
 	  "Prints what it finds, and exits 1 when that is damage. It takes as long as it takes to "
-	  "read "
-	  "the store (--timeout: 24h unless given); of a directory Ctrl-C ends it with what it has "
-	  "found, and how "
-	  "far it has come. Asking a daemon takes the role "
-	  "admin: over the unix socket as root or the daemon's user, or with a token of that role.",
+	  "read the store (--timeout: 24h unless given); of a directory Ctrl-C ends it with what "
+	  "it "
+	  "has found, and how far it has come. Asking a daemon takes the role admin: over "
+	  "the unix socket as root or the daemon's user, or with a token of that role.",
 	  verb__store_check },
 	{ "store backup", "DIR", 1, 1, false, OPTIONS(ask__options),
 	  "copy a store into a new directory: the daemon's, or the one that --data names",

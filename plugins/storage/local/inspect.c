@@ -43,12 +43,18 @@ void inspect__stat(struct store *s, struct dcm_store_stat *ret)
  * Looking for damage
  */
 
+/* A dictionary is looked at once, however many blocks it has. */
+struct checked_era {
+	uint32_t number;
+	size_t n_blocks;
+	uint64_t bytes; /* of the file, as far as the budget is told */
+};
+
 struct checking {
 	struct store *store;
 	const struct inspect_how *how;
-	VEC(struct stored *) blocks; /* references */
-	VEC(uint32_t) eras;	     /* of each block, ascending */
-	size_t n_eras;
+	VEC(struct stored *) blocks;  /* references */
+	VEC(struct checked_era) eras; /* ascending */
 	size_t eras_done, blocks_done;
 	uint64_t counted; /* bytes of the block at hand that the budget was told of */
 	int found;
@@ -62,11 +68,26 @@ static void checking__fini(struct checking *c)
 	vec__fini(&c->eras);
 }
 
-static int by_value(const void *a, const void *b)
+static int by_number(const void *a, const void *b)
 {
-	const uint32_t x = *(const uint32_t *)a, y = *(const uint32_t *)b;
+	const struct checked_era *x = a, *y = b;
 
-	return (x > y) - (x < y);
+	return (x->number > y->number) - (x->number < y->number);
+}
+
+/* One for each block becomes one for each number. */
+static void fold_eras(struct checking *c)
+{
+	size_t n = 0;
+
+	if (c->eras.n)
+		qsort(c->eras.v, c->eras.n, sizeof(c->eras.v[0]), by_number);
+	for (size_t i = 0; i < c->eras.n; i++)
+		if (n && c->eras.v[n - 1].number == c->eras.v[i].number)
+			c->eras.v[n - 1].n_blocks++;
+		else
+			c->eras.v[n++] = c->eras.v[i];
+	c->eras.n = n;
 }
 
 /* Of one moment. 0 or -ENOMEM. */
@@ -79,13 +100,11 @@ static int checking__init(struct checking *c)
 			vec__reserve(&c->eras, s->blocks.n + 1);
 	for (size_t i = 0; ok && i < s->blocks.n; i++) {
 		c->blocks.v[c->blocks.n++] = stored__ref(s->blocks.v[i]);
-		c->eras.v[c->eras.n++] = s->blocks.v[i]->entry.era;
+		c->eras.v[c->eras.n++] = (struct checked_era){ .number = s->blocks.v[i]->entry.era,
+							       .n_blocks = 1 };
 	}
 	pthread_rwlock_unlock(&s->lock);
-	if (c->eras.n)
-		qsort(c->eras.v, c->eras.n, sizeof(c->eras.v[0]), by_value);
-	for (size_t i = 0; i < c->eras.n; i++)
-		c->n_eras += i == 0 || c->eras.v[i] != c->eras.v[i - 1];
+	fold_eras(c);
 	return ok ? 0 : -ENOMEM;
 }
 
@@ -99,7 +118,7 @@ static uint64_t era_bytes(const struct store *s, uint32_t number)
 	return vfs__size(s->vfs, era__path(path, number), &bytes) == 0 ? bytes : 0;
 }
 
-static void tell_total(const struct checking *c)
+static void tell_total(struct checking *c)
 {
 	uint64_t total = 0;
 
@@ -107,9 +126,10 @@ static void tell_total(const struct checking *c)
 		return;
 	for (size_t i = 0; i < c->blocks.n; i++)
 		total += c->blocks.v[i]->entry.bytes;
-	for (size_t i = 0; i < c->eras.n; i++)
-		if (i == 0 || c->eras.v[i] != c->eras.v[i - 1])
-			total += era_bytes(c->store, c->eras.v[i]);
+	for (size_t i = 0; i < c->eras.n; i++) {
+		c->eras.v[i].bytes = era_bytes(c->store, c->eras.v[i].number);
+		total += c->eras.v[i].bytes;
+	}
 	atomic_store_explicit(&c->how->budget->total, total, memory_order_relaxed);
 }
 
@@ -127,10 +147,9 @@ static int explain_end(const struct checking *c, int r, struct dcm_error *err)
 		return error__nomem(err);
 	return error__set(err, r,
 			  "%s when %zu of %zu dictionaries and %zu of %zu blocks had been looked "
-			  "at, of which "
-			  "%d are damaged",
+			  "at, of which %d are damaged",
 			  r == -ETIMEDOUT ? "the time was over" : "it was ended", c->eras_done,
-			  c->n_eras, c->blocks_done, c->blocks.n, c->found);
+			  c->eras.n, c->blocks_done, c->blocks.n, c->found);
 }
 
 /* ---- blocks ---- */
@@ -248,21 +267,18 @@ static int check_era(struct store *s, uint32_t number, size_t n_blocks, struct d
 	return r || damaged;
 }
 
-/* A dictionary is looked at once, however many blocks it has. */
 static int check_eras(struct checking *c)
 {
 	int r = 0;
 
-	for (size_t i = 0, end; r == 0 && i < c->eras.n; i = end) {
+	for (size_t i = 0; r == 0 && i < c->eras.n; i++) {
 		struct dcm_error err = DCM_ERROR_INIT;
-		const uint32_t era = c->eras.v[i];
+		const struct checked_era *era = &c->eras.v[i];
 
-		for (end = i + 1; end < c->eras.n && c->eras.v[end] == era;)
-			end++;
-		r = note(c, check_era(c->store, era, end - i, &err), &err);
+		r = note(c, check_era(c->store, era->number, era->n_blocks, &err), &err);
 		if (r == 0) {
 			c->eras_done++;
-			r = tell_done(c, era_bytes(c->store, era));
+			r = tell_done(c, era->bytes);
 		}
 	}
 	return r;
