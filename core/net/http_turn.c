@@ -347,6 +347,7 @@ static int wait_ms(struct http_pool *p)
 static void on_events(struct http_pool *p, const struct epoll_event *events, int n)
 {
 	int running;
+	int64_t now;
 
 	for (int i = 0; i < n; i++) {
 		int fd = (int)(uint32_t)events[i].data.u64, what = 0;
@@ -361,10 +362,11 @@ static void on_events(struct http_pool *p, const struct epoll_event *events, int
 			what |= CURL_CSELECT_ERR;
 		curl_multi_socket_action(p->parts[events[i].data.u64 >> 32].multi, fd, what, &running);
 	}
+	now = pool__now();
 	for (uint32_t i = 0; i < p->n_parts; i++) {
 		struct part *part = &p->parts[i];
 
-		if (part->wake_ns > pool__now())
+		if (part->wake_ns > now)
 			continue;
 		part->wake_ns = INT64_MAX;
 		curl_multi_socket_action(part->multi, CURL_SOCKET_TIMEOUT, 0, &running);
