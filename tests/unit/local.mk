@@ -21,7 +21,7 @@ UNIT_LIBS = $(CMOCKA_LIBS)
 FAILMALLOC = tests/unit/failmalloc.c tests/unit/failmalloc.h
 LDFLAGS_FAILMALLOC = -Wl,--wrap=malloc,--wrap=calloc,--wrap=realloc,--wrap=strdup,--wrap=strndup
 unit_tests =
-noinst_HEADERS += tests/unit/folder.h tests/unit/no_metrics.h tests/unit/shell.h tests/unit/terminal.h tests/unit/trail_events.h \
+noinst_HEADERS += tests/unit/ebpf_processes.h tests/unit/folder.h tests/unit/no_metrics.h tests/unit/shell.h tests/unit/terminal.h tests/unit/trail_events.h \
 	tests/unit/type_text.h tests/unit/unit.h
 
 if HAVE_CMOCKA

@@ -19,39 +19,11 @@
 #include "core/symbolize/elf.h"
 #include "plugins/input/ebpf/cost.h"
 #include "plugins/input/ebpf/process.h"
-#include "tests/unit/ebpf_host.h"
+#include "tests/unit/ebpf_processes.h"
 #include "tests/unit/failmalloc.h"
 #include "tests/unit/trail_events.h"
 
 #define MS 1000000ll
-
-struct fixture {
-	struct ebpf_host host;
-	struct files *files;
-	struct processes *processes;
-};
-
-static int setup(void **state)
-{
-	struct fixture *f = calloc(1, sizeof(*f));
-
-	ebpf_host__init(&f->host);
-	f->files = files__new(&f->host.host);
-	f->processes = processes__new(&f->host.host, f->files, NULL, NULL);
-	*state = f;
-	return 0;
-}
-
-static int teardown(void **state)
-{
-	struct fixture *f = *state;
-
-	processes__free(f->processes);
-	files__free(f->files);
-	ebpf_host__fini(&f->host);
-	free(f);
-	return 0;
-}
 
 /* Field 22, read in another way than the code does. */
 static uint64_t start_ns(pid_t pid)
@@ -82,17 +54,6 @@ static struct sampler_sample sample_of(pid_t pid, uint64_t exec_id)
 	/* The kernel's is not a round number of ticks. */
 	s.head.start_ns = start_ns(pid) + 1234567;
 	return s;
-}
-
-static struct sampler_event event_of(const struct sampler_sample *s, enum sampler_kind kind,
-				     uint64_t exec_id, int64_t time_ns)
-{
-	struct sampler_event e = { .head = s->head };
-
-	e.head.kind = (uint16_t)kind;
-	e.head.exec_id = exec_id;
-	e.head.time_ns = (uint64_t)time_ns;
-	return e;
 }
 
 static pid_t spawn_sleeper(void)

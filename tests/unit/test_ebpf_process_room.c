@@ -5,52 +5,13 @@
  */
 #include "tests/unit/unit.h"
 
-#include <stdlib.h>
 #include <unistd.h>
 
 #include "plugins/input/ebpf/aggregate.h"
-#include "plugins/input/ebpf/process.h"
 #include "plugins/input/ebpf/procfs.h"
-#include "tests/unit/ebpf_host.h"
+#include "tests/unit/ebpf_processes.h"
 
 #define MS 1000000ll
-
-struct fixture {
-	struct ebpf_host host;
-	struct files *files;
-	struct processes *processes;
-};
-
-static int setup(void **state)
-{
-	struct fixture *f = calloc(1, sizeof(*f));
-
-	ebpf_host__init(&f->host);
-	f->files = files__new(&f->host.host);
-	f->processes = processes__new(&f->host.host, f->files, NULL, NULL);
-	*state = f;
-	return 0;
-}
-
-static int teardown(void **state)
-{
-	struct fixture *f = *state;
-
-	processes__free(f->processes);
-	files__free(f->files);
-	ebpf_host__fini(&f->host);
-	free(f);
-	return 0;
-}
-
-static struct sampler_event event_of(const struct sampler_sample *s, enum sampler_kind kind, int64_t time_ns)
-{
-	struct sampler_event e = { .head = s->head };
-
-	e.head.kind = (uint16_t)kind;
-	e.head.time_ns = (uint64_t)time_ns;
-	return e;
-}
 
 /* A full table refuses what it does not know, says so, and takes it when others have gone. */
 static void test_full(void **state)
@@ -91,7 +52,7 @@ static void test_full_of_ended(void **state)
 		s.head.pid = s.head.tid = nobody + i;
 		f->host.mono_ns = (i + 1) * MS;
 		assert_non_null(processes__of(f->processes, &s, 1));
-		e = event_of(&s, SAMPLER_EXIT, (i + 1) * MS);
+		e = event_of(&s, SAMPLER_EXIT, s.head.exec_id, (i + 1) * MS);
 		if (i < ENDED && i % 2)
 			processes__event(f->processes, &e);
 	}
@@ -124,7 +85,7 @@ static void test_ended_before_its_sample_came(void **state)
 {
 	struct fixture *f = *state;
 	struct sampler_sample s = { .head = { .pid = 5000000, .tid = 5000000, .exec_id = 1, .start_ns = 1 } };
-	struct sampler_event e = event_of(&s, SAMPLER_EXIT, MS);
+	struct sampler_event e = event_of(&s, SAMPLER_EXIT, s.head.exec_id, MS);
 	uint64_t start_ns;
 
 	processes__event(f->processes, &e);
@@ -176,7 +137,7 @@ static void test_exec_before_windows_held_few(void **state)
 	second = hold_few(a, p, (uintptr_t)getpid);
 	assert_ptr_not_equal(first, second);
 	assert_false(maps__is_wrong(first) || maps__is_wrong(second));
-	e = event_of(&s, SAMPLER_EXEC, 900 * MS);
+	e = event_of(&s, SAMPLER_EXEC, s.head.exec_id, 900 * MS);
 	e.head.exec_id = 4;
 	processes__event(f->processes, &e);
 	assert_true(maps__is_wrong(first) && maps__is_wrong(second));
