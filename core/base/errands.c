@@ -295,13 +295,8 @@ static void take_back(struct errands *e, struct errand *j)
 /* Until it is made, or the patience is over: then it is theirs. With the lock. */
 static int wait_for(struct errands *e, struct errand *j)
 {
-	struct timespec until;
-	int64_t ns;
+	const struct timespec until = cond__after(e->patience_ns);
 
-	clock_gettime(CLOCK_MONOTONIC, &until);
-	ns = until.tv_nsec + e->patience_ns;
-	until.tv_sec += ns / 1000000000;
-	until.tv_nsec = ns % 1000000000;
 	while (!j->is_done)
 		if (pthread_cond_timedwait(&e->made, &e->lock, &until) == ETIMEDOUT)
 			break;

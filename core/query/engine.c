@@ -106,12 +106,8 @@ static int wait_for_turn(struct turn *t, struct dcm_error *err)
 	}
 	e->stat.waiting++;
 	while (r == 0 && e->stat.running >= e->config.max_questions) {
-		struct timespec until;
+		const struct timespec until = cond__after(WAIT_NS);
 
-		clock_gettime(CLOCK_MONOTONIC, &until);
-		until.tv_nsec += WAIT_NS;
-		until.tv_sec += until.tv_nsec / 1000000000;
-		until.tv_nsec %= 1000000000;
 		pthread_cond_timedwait(&e->turn_over, &e->lock, &until);
 		r = is_over(t, err);
 	}

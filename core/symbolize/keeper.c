@@ -109,11 +109,9 @@ static bool stops(void *ctx)
 /* The next one; NULL when nothing has come for a while, or it is time to stop. */
 static struct wish *pop(struct keeper *k)
 {
-	struct timespec until;
+	const struct timespec until = cond__after(TEND_S * INT64_C(1000000000));
 	struct wish *w;
 
-	clock_gettime(CLOCK_MONOTONIC, &until);
-	until.tv_sec += TEND_S;
 	pthread_mutex_lock(&k->lock);
 	while (!k->first && !stops(k) && pthread_cond_timedwait(&k->work, &k->lock, &until) != ETIMEDOUT)
 		;

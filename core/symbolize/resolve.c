@@ -20,6 +20,7 @@
 #include <string.h>
 #include <time.h>
 
+#include "core/base/cond.h"
 #include "core/base/error.h"
 #include "core/base/hash.h"
 #include "core/base/mem.h"
@@ -106,20 +107,6 @@ static void take_view(struct view *v, const struct file_entry *e)
 	}
 }
 
-static struct timespec after_ns(int64_t ns)
-{
-	struct timespec t;
-
-	clock_gettime(CLOCK_MONOTONIC, &t);
-	t.tv_sec += ns / 1000000000;
-	t.tv_nsec += ns % 1000000000;
-	if (t.tv_nsec >= 1000000000) {
-		t.tv_sec++;
-		t.tv_nsec -= 1000000000;
-	}
-	return t;
-}
-
 /* Marks the mappings that matter; returns whether there are any. */
 static bool mark_wanted(struct lookup *l)
 {
@@ -143,7 +130,7 @@ static bool mark_wanted(struct lookup *l)
 
 static void take_views(struct lookup *l, int64_t wait_ns)
 {
-	struct timespec deadline = after_ns(wait_ns > 0 ? wait_ns : 0);
+	struct timespec deadline = cond__after(wait_ns > 0 ? wait_ns : 0);
 	bool late = false;
 
 	pthread_mutex_lock(&l->s->lock);

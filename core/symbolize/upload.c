@@ -15,6 +15,7 @@
 #include <sys/stat.h>
 #include <time.h>
 
+#include "core/base/cond.h"
 #include "core/base/error.h"
 #include "core/base/fd.h"
 #include "core/base/hash.h"
@@ -242,10 +243,8 @@ static int judge(struct symbols *s, const struct candidate *c, bool replace, str
 static void await_reading(struct symbols *s, struct dcm_str id, uint64_t hash)
 {
 	const struct file_entry *e = file_table__find(&s->files, id, hash);
-	struct timespec until;
+	const struct timespec until = cond__after(REREAD_S * INT64_C(1000000000));
 
-	clock_gettime(CLOCK_MONOTONIC, &until);
-	until.tv_sec += REREAD_S;
 	while (e && e->state == FILE_QUEUED && !s->stop &&
 	       pthread_cond_timedwait(&s->done, &s->lock, &until) != ETIMEDOUT)
 		e = file_table__find(&s->files, id, hash);

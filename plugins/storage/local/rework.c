@@ -10,6 +10,7 @@
 #include <string.h>
 
 #include "core/base/cleanup.h"
+#include "core/base/cond.h"
 #include "core/base/error.h"
 #include "plugins/storage/local/age.h"
 #include "plugins/storage/local/dropping.h"
@@ -283,11 +284,8 @@ static void end(struct job *j)
 void rework__wait(struct store *s)
 {
 	enum { MOMENT_NS = 100000000 };
-	struct timespec until;
+	const struct timespec until = cond__after(MOMENT_NS);
 
-	clock_gettime(CLOCK_MONOTONIC, &until);
-	const int64_t ns = until.tv_nsec + MOMENT_NS;
-	until = (struct timespec){ until.tv_sec + ns / 1000000000, ns % 1000000000 };
 	pthread_cond_timedwait(&s->reworked, &s->work, &until);
 }
 
