@@ -39,6 +39,13 @@ uint64_t intern__hash(const struct intern *t, struct dcm_str s);
 uint32_t intern__find_hashed(const struct intern *t, struct dcm_str s, uint64_t hash);
 uint32_t intern__add_new(struct intern *t, struct dcm_str s, uint64_t hash);
 
+/* What it takes in memory. */
+static inline uint64_t intern__bytes(const struct intern *t)
+{
+	return t->arena.total_bytes + t->cap * sizeof(*t->texts) +
+	       (uint64_t)t->index.cap * sizeof(*t->index.slots);
+}
+
 static inline struct dcm_str intern__text(const struct intern *t, uint32_t id)
 {
 	return t->texts[id];

@@ -45,8 +45,7 @@ void tables__trim(struct tables *t)
 
 uint64_t tables__string_bytes(const struct tables *t)
 {
-	return t->strings.arena.total_bytes + t->strings.cap * sizeof(*t->strings.texts) +
-	       t->strings.index.cap * sizeof(*t->strings.index.slots);
+	return intern__bytes(&t->strings);
 }
 
 uint64_t tables__bytes(const struct tables *t)

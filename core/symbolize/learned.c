@@ -27,8 +27,7 @@ void learned_set__fini(struct learned_set *g)
 
 uint64_t learned_set__bytes(const struct learned_set *g)
 {
-	return g->texts.arena.total_bytes + g->texts.cap * sizeof(*g->texts.texts) +
-	       (uint64_t)(g->texts.index.cap + g->index.cap) * sizeof(*g->index.slots) +
+	return intern__bytes(&g->texts) + (uint64_t)g->index.cap * sizeof(*g->index.slots) +
 	       g->entries.cap * sizeof(*g->entries.v) + g->lines.cap * sizeof(*g->lines.v);
 }
 

@@ -45,9 +45,7 @@ static void generation_fini(struct map_generation *g)
 
 static uint64_t generation_bytes(const struct map_generation *g)
 {
-	uint64_t bytes = g->names.arena.total_bytes + g->names.cap * sizeof(*g->names.texts) +
-			 (uint64_t)g->names.index.cap * sizeof(*g->names.index.slots) +
-			 g->fresh.cap * sizeof(*g->fresh.v);
+	uint64_t bytes = intern__bytes(&g->names) + g->fresh.cap * sizeof(*g->fresh.v);
 
 	for (uint32_t i = 0; i < g->n_levels; i++)
 		bytes += g->levels[i].n * sizeof(struct map_range);

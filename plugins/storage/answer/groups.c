@@ -27,10 +27,8 @@ void groups__fini(struct groups *g)
 
 uint64_t groups__bytes(const struct groups *g)
 {
-	const uint64_t n_slots = (uint64_t)g->index.cap + g->texts.index.cap;
-
-	return g->arena.total_bytes + g->texts.arena.total_bytes + g->v.cap * sizeof(g->v.v[0]) +
-	       g->texts.cap * sizeof(g->texts.texts[0]) + n_slots * sizeof(g->index.slots[0]);
+	return intern__bytes(&g->texts) + g->arena.total_bytes + g->v.cap * sizeof(g->v.v[0]) +
+	       (uint64_t)g->index.cap * sizeof(g->index.slots[0]);
 }
 
 static bool same_group(const struct groups *g, const struct group *a, const uint32_t *values,
