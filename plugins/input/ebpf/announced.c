@@ -8,11 +8,9 @@
 
 #define WALK_NS 1000000ll /* from a sample's time to the end of its walk, at most */
 
-/* The same rules hold there. Where nothing was announced no rule was followed. */
-static bool is_same_code(const struct maps *announced, const struct maps *maps, uint64_t address)
+/* The same rules hold in what was announced at an address, and in what was there. Where nothing was announced no rule was followed. */
+static bool is_same_code(const struct maps_range *by, const struct maps_range *of)
 {
-	const struct maps_range *by = maps__find(announced, address), *of = maps__find(maps, address);
-
 	if (!by || !of)
 		return !by;
 	if (by->kind != DCM_MAPPING_FILE || of->kind != DCM_MAPPING_FILE)
@@ -24,11 +22,12 @@ static bool is_same_code(const struct maps *announced, const struct maps *maps, 
 static bool keeps_files(const struct maps *of, const struct maps *in, bool may_lack)
 {
 	for (uint32_t i = 0; i < of->n; i++) {
-		const struct maps_range *r = &of->ranges[i];
+		const struct maps_range *r = &of->ranges[i], *there;
 
-		if (r->kind != DCM_MAPPING_FILE || (may_lack && !maps__find(in, r->start)))
+		if (r->kind != DCM_MAPPING_FILE)
 			continue;
-		if (!is_same_code(of, in, r->start))
+		there = maps__find(in, r->start);
+		if (!is_same_code(r, there) && (there || !may_lack))
 			return false;
 	}
 	return true;
@@ -72,21 +71,16 @@ void announced__add(struct announced *a, struct maps *maps, int64_t begun_ns, in
 	a->n++;
 }
 
-static bool is_same_rule(const struct announced_walk *w, const struct maps *announced, uint64_t address)
-{
-	const struct maps_range *by = maps__find(announced, address), *of = maps__find(w->maps, address);
-
-	return w->same && by && of && w->same(w->ctx, by, of, address);
-}
-
 static uint32_t n_agreed(const struct announced_walk *w, const struct maps *announced, uint32_t n)
 {
 	if (announced == w->maps)
 		return n;
 	for (uint32_t i = 0; i < n; i++) {
 		uint64_t address = w->frames[i] - (i > 0);
+		const struct maps_range *by = maps__find(announced, address);
+		const struct maps_range *of = maps__find(w->maps, address);
 
-		if (!is_same_code(announced, w->maps, address) && !is_same_rule(w, announced, address))
+		if (!is_same_code(by, of) && !(w->same && by && of && w->same(w->ctx, by, of, address)))
 			return i;
 	}
 	return n;
