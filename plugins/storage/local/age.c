@@ -41,9 +41,8 @@ static int64_t pace_ms(const struct store *s)
 }
 
 /* The earlier of both, and `more`. */
-static int64_t aged(const struct store *s, int64_t more_ms)
+static int64_t aged(const struct store *s, int64_t wanted, int64_t more_ms)
 {
-	const int64_t wanted = wanted_age(s);
 	int64_t most;
 
 	if (s->aged_ms == INT64_MIN || __builtin_add_overflow(s->aged_ms, more_ms + pace_ms(s), &most))
@@ -52,12 +51,11 @@ static int64_t aged(const struct store *s, int64_t more_ms)
 }
 
 /* No faster back than it comes on: a clock that is years behind for a minute takes an hour of it, not all. */
-static int64_t receded(const struct store *s)
+static int64_t receded(const struct store *s, int64_t wanted)
 {
-	const int64_t wanted = wanted_age(s);
 	int64_t least;
 
-	if (s->aged_ms == INT64_MIN || __builtin_sub_overflow(s->aged_ms, pace_ms(s), &least))
+	if (__builtin_sub_overflow(s->aged_ms, pace_ms(s), &least))
 		return wanted;
 	return wanted > least ? wanted : least;
 }
@@ -66,7 +64,9 @@ void age__note(struct store *s)
 {
 	if (s->newest_ms == INT64_MIN)
 		return;
-	s->aged_ms = wanted_age(s) < s->aged_ms ? receded(s) : aged(s, 0);
+	const int64_t wanted = wanted_age(s);
+
+	s->aged_ms = wanted < s->aged_ms ? receded(s, wanted) : aged(s, wanted, 0);
 	s->aged_at_ns = s->host->mono_ns(s->host);
 }
 
@@ -75,7 +75,7 @@ int64_t age__cutoff(const struct store *s, int64_t retention_ms)
 	int64_t cutoff;
 
 	if (retention_ms <= 0 || s->newest_ms == INT64_MIN ||
-	    __builtin_sub_overflow(aged(s, AGE_AHEAD_MS), retention_ms, &cutoff))
+	    __builtin_sub_overflow(aged(s, wanted_age(s), AGE_AHEAD_MS), retention_ms, &cutoff))
 		return INT64_MIN;
 	return cutoff;
 }

@@ -9,13 +9,20 @@
 #include <string.h>
 
 #include "core/base/mem.h"
+#include "core/base/str.h"
 #include "plugins/storage/local/age.h"
 
 static bool is_of(struct dcm_str type, const char *rule)
 {
-	const size_t n = strlen(rule);
+	const struct dcm_str r = str__of(rule);
 
-	return type.n >= n && memcmp(type.p, rule, n) == 0 && (type.n == n || type.p[n] == ':');
+	return str__starts(type, r) && (type.n == r.n || type.p[r.n] == ':');
+}
+
+/* Of the rules that a type has the longest counts. than: NULL, or the longest so far. */
+static bool fits_closer(struct dcm_str type, const char *rule, const char *than)
+{
+	return is_of(type, rule) && (!than || strlen(rule) > strlen(than));
 }
 
 static const struct retention_age *find_age(const struct retention *r, struct dcm_str type)
@@ -25,7 +32,7 @@ static const struct retention_age *find_age(const struct retention *r, struct dc
 	for (size_t i = 0; i < r->ages.n; i++) {
 		const struct retention_age *a = &r->ages.v[i];
 
-		if (is_of(type, a->rule) && (!found || strlen(a->rule) > strlen(found->rule)))
+		if (fits_closer(type, a->rule, found ? found->rule : NULL))
 			found = a;
 	}
 	return found;
@@ -38,7 +45,7 @@ static struct retention_bound *find_bound(const struct retention *r, struct dcm_
 	for (size_t i = 0; i < r->bounds.n; i++) {
 		struct retention_bound *b = &r->bounds.v[i];
 
-		if (is_of(type, b->rule) && (!found || strlen(b->rule) > strlen(found->rule)))
+		if (fits_closer(type, b->rule, found ? found->rule : NULL))
 			found = b;
 	}
 	return found;
