@@ -418,16 +418,14 @@ static int make_slots(struct maker *m)
 }
 
 /* The frame "name=value" of a group's label: which "=" that is, the quotes say of a name that has one. */
-static uint32_t label_frame(struct maker *m, struct dcm_str name, struct dcm_str value)
+static uint32_t label_frame(struct maker *m, struct dcm_str name, struct dcm_str value, struct buf *scratch)
 {
-	struct buf b = { 0 };
-
-	selector__put_name(name, &b);
-	buf__byte(&b, '=');
-	buf__str(&b, value);
-	struct dcm_str text = b.error ? (struct dcm_str){ 0 }
-				      : arena__str(&m->out->arena, buf__view(&b));
-	buf__fini(&b);
+	buf__reset(scratch);
+	selector__put_name(name, scratch);
+	buf__byte(scratch, '=');
+	buf__str(scratch, value);
+	struct dcm_str text = scratch->error ? (struct dcm_str){ 0 }
+					     : arena__str(&m->out->arena, buf__view(scratch));
 	if (!text.p)
 		return DCM_NONE;
 	struct frame f = {
@@ -451,19 +449,21 @@ static int make_labels(struct maker *m, const struct dcm_group_by *by, uint32_t 
 	uint32_t *labels = arena__alloc(&m->out->arena,
 					((size_t)b->n_profiles * by->n + 1) * sizeof(*labels));
 
-	if (!labels)
-		return -ENOMEM;
-	for (uint32_t p = 0; p < b->n_profiles; p++)
-		for (uint32_t i = 0; i < by->n; i++) {
-			uint32_t frame = label_frame(
-				m, by->labels[i],
-				batch__series_label(b, b->profiles[p].series, by->labels[i]));
-			if (frame == DCM_NONE)
-				return -ENOMEM;
+	struct buf scratch = { 0 };
+	int r = labels ? 0 : -ENOMEM;
+
+	for (uint32_t p = 0; r == 0 && p < b->n_profiles; p++)
+		for (uint32_t i = 0; r == 0 && i < by->n; i++) {
+			const struct dcm_str value = batch__series_label(b, b->profiles[p].series,
+									 by->labels[i]);
+			const uint32_t frame = label_frame(m, by->labels[i], value, &scratch);
+
 			labels[(size_t)p * by->n + i] = frame;
+			r = frame == DCM_NONE ? -ENOMEM : 0;
 		}
+	buf__fini(&scratch);
 	*ret_labels = labels;
-	return 0;
+	return r;
 }
 
 /* -------------------------------------------------------------------------------------------------

@@ -254,7 +254,8 @@ static int fill_group(const struct otlp_output *o, struct dcm_batch *const *batc
 
 	for (; r == 0 && i < n && bytes + largest <= REQUEST_BYTES; i++) {
 		r = i ? export__turn(e, batches[i]) : 0;
-		for (uint32_t k = 0; r == 0 && k < batches[i]->n_profiles; k++)
+		for (uint32_t k = 0;
+		     r == 0 && k < batches[i]->n_profiles && export__n_bytes(e) <= REQUEST_BYTES; k++)
 			r = export__add(e, k);
 		before = bytes;
 		bytes = export__n_bytes(e);
