@@ -199,13 +199,13 @@ script_ns() {
 cpu() {
 	for cpu_pid; do cat /proc/"$cpu_pid"/task/*/schedstat; done 2>/dev/null | awk '{ n += $1 } END { printf "%.0f\n", n }'
 }
-# threads PID..: the same by the names of the threads, a line each
+# threads PID..: the same by the names of the threads, a line each. By one process, as the daemon hears of each that starts, and
+# these are its own threads' times
 threads() {
-	for thread_pid; do
-		for task in /proc/"$thread_pid"/task/*; do
-			echo "$(tr ' ' _ <"$task/comm") $(cat "$task/schedstat")"
-		done
-	done 2>/dev/null | awk 'NF == 4 { n[$1] += $2 } END { for (name in n) printf "thread_%s %.0f\n", name, n[name] }'
+	for thread_pid; do ls -d /proc/"$thread_pid"/task/*; done 2>/dev/null | awk '
+		(getline name <($0 "/comm")) > 0 && (getline times <($0 "/schedstat")) > 0 { gsub(" ", "_", name); split(times, t, " "); n[name] += t[1] }
+		{ close($0 "/comm"); close($0 "/schedstat") }
+		END { for (name in n) printf "thread_%s %.0f\n", name, n[name] }'
 }
 # status_mib FIELD PID..: of their memory, what they share counted for each. VmRSS is all that is resident, RssAnon the part of
 # it that no file holds
