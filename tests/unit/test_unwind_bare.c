@@ -341,13 +341,13 @@ static int compile_two(const uint8_t *first, const uint8_t *second, size_t n,
 			       .data = second,
 			       .n = n,
 			       .code = first,
-			       .n_code = first ? ELF_MAKER_CODE : 0 };
+			       .n_code = first ? ELF_MAKER_CODE : 0,
+			       .is_code = true };
 	struct counted c = { .most = 0 };
 	struct unwind_source source = { .read = read_counted, .arg = &c };
 	int rc;
 
 	elf_maker__make(&m, &c.image);
-	((Elf64_Phdr *)(void *)(c.image.data + sizeof(Elf64_Ehdr)))[1].p_flags |= PF_X;
 	source.size = c.image.n;
 	rc = unwind__compile(&source, limits, ret, NULL);
 	buf__fini(&c.image);
@@ -391,6 +391,59 @@ static void test_stretches_share_a_bound(void **state)
 	assert_int_equal(rule_at(r, ELF_MAKER_VADDR + 0x100).cfa, UNWIND_CFA_FRAMELESS);
 	assert_int_equal(r->gaps[UNWIND_GAP_UNJUDGED], 2);
 	unwind_rows__free(r);
+}
+
+/* A section header more, of a part of ELF_MAKER_SECTION. */
+static void add_section(struct buf *image, uint32_t at, uint32_t n, uint64_t flags)
+{
+	const Elf64_Shdr more = { .sh_type = SHT_PROGBITS,
+				  .sh_flags = SHF_ALLOC | flags,
+				  .sh_addr = ELF_MAKER_SECTION + at,
+				  .sh_size = n };
+
+	buf__append(image, &more, sizeof(more));
+	((Elf64_Ehdr *)(void *)image->data)->e_shnum++;
+}
+
+/*
+ * What a section calls data is not read as code, where each of these bytes would be a call; and the code behind is judged
+ * by itself, which makes records.
+ */
+static void test_data_among_code(void **state)
+{
+	enum { DATA = 0x1000, CODE = 0x20000, N = 0x40000 };
+	static uint8_t code[N];
+	const struct elf_maker m = {
+		.machine = EM_X86_64, .section = ".text", .data = code, .n = sizeof(code), .is_code = true
+	};
+	struct unwind_limits limits = { .max_work = 4 << 20 };
+
+	(void)state;
+	write_chain(code, DATA);
+	memset(code + DATA, 0xe8, CODE - DATA);
+	memset(code + CODE, 0x90, N - CODE);
+	memcpy(code + CODE + 0x100, "\x55\x48\x89\xe5", 4);
+	for (int is_data = 0; is_data < 2; is_data++) {
+		struct buf image = { 0 };
+		struct unwind_source source = { .read = elf_maker__read, .arg = &image };
+		struct unwind_rows *r = NULL;
+
+		elf_maker__make(&m, &image);
+		/* In two that overlap, the later one first, and one that is in neither segment. */
+		add_section(&image, DATA + 0x100, CODE - DATA - 0x100, is_data ? 0 : SHF_EXECINSTR);
+		add_section(&image, DATA, 0x1000, is_data ? 0 : SHF_EXECINSTR);
+		add_section(&image, 0x1000000, 0x1000, 0);
+		source.size = image.n;
+		assert_int_equal(unwind__compile(&source, &limits, &r, NULL), is_data ? 0 : -ETIME);
+		if (is_data) {
+			assert_int_equal(rule_at(r, ELF_MAKER_SECTION + 0x100).cfa, UNWIND_CFA_SP);
+			assert_int_equal(rule_at(r, ELF_MAKER_SECTION + 0x104).cfa, UNWIND_CFA_FRAMELESS);
+			assert_int_equal(rule_at(r, ELF_MAKER_SECTION + CODE + 0x100).cfa,
+					 UNWIND_CFA_FRAME_RECORDS);
+		}
+		unwind_rows__free(r);
+		buf__fini(&image);
+	}
 }
 
 /* Code is read in pieces, and a record may lie across two. */
@@ -465,6 +518,7 @@ int main(void)
 		cmocka_unit_test(test_frame_records_in_much_code),
 		cmocka_unit_test(test_very_much_code),
 		cmocka_unit_test(test_stretches_share_a_bound),
+		cmocka_unit_test(test_data_among_code),
 		cmocka_unit_test(test_a_record_anywhere),
 		cmocka_unit_test(test_hostile_code),
 	};

@@ -38,14 +38,13 @@ static inline struct unwind_rule rule_at(const struct unwind_rows *r, uint64_t v
 /* The rows of a section .init with these bytes. */
 static inline struct unwind_rows *rows_of_init(const char *bytes, size_t n)
 {
-	struct elf_maker m = { .machine = EM_X86_64, .section = ".init", .data = bytes, .n = n };
+	struct elf_maker m = {
+		.machine = EM_X86_64, .section = ".init", .data = bytes, .n = n, .is_code = true
+	};
 	struct buf image = { 0 };
 	struct unwind_rows *r;
-	Elf64_Phdr *segment;
 
 	elf_maker__make(&m, &image);
-	segment = (Elf64_Phdr *)(void *)(image.data + sizeof(Elf64_Ehdr)) + 1;
-	segment->p_flags |= PF_X;
 	r = rows_of(&image, NULL);
 	buf__fini(&image);
 	return r;

@@ -4,12 +4,13 @@
  *
  * An executable segment of ELF_MAKER_CODE bytes at ELF_MAKER_VADDR (whose content is `code`, then
  * zeroes), and one further section, .eh_frame or another, at ELF_MAKER_SECTION in a segment of its
- * own.
+ * own, which may be code too.
  */
 #ifndef DECIMA_TESTS_UNWIND_ELF_MAKER_H
 #define DECIMA_TESTS_UNWIND_ELF_MAKER_H
 
 #include <elf.h>
+#include <stdbool.h>
 #include <string.h>
 
 #include "core/base/buf.h"
@@ -26,6 +27,7 @@ struct elf_maker {
 	size_t n;
 	const void *code; /* [n_code], at most ELF_MAKER_CODE */
 	size_t n_code;
+	bool is_code; /* the section and its segment are executable */
 };
 
 /* Appends the image to an empty buffer. */
@@ -52,7 +54,7 @@ static inline void elf_maker__make(const struct elf_maker *m, struct buf *b)
 			      .p_filesz = ELF_MAKER_CODE,
 			      .p_memsz = ELF_MAKER_CODE },
 			    { .p_type = PT_LOAD,
-			      .p_flags = PF_R,
+			      .p_flags = PF_R | (m->is_code ? PF_X : 0),
 			      .p_offset = data,
 			      .p_vaddr = ELF_MAKER_SECTION,
 			      .p_filesz = m->n,
@@ -62,7 +64,7 @@ static inline void elf_maker__make(const struct elf_maker *m, struct buf *b)
 		{ .sh_name = 1, .sh_type = SHT_STRTAB, .sh_offset = head + ELF_MAKER_CODE, .sh_size = names },
 		{ .sh_name = 11,
 		  .sh_type = SHT_PROGBITS,
-		  .sh_flags = SHF_ALLOC,
+		  .sh_flags = SHF_ALLOC | (m->is_code ? SHF_EXECINSTR : 0),
 		  .sh_addr = ELF_MAKER_SECTION,
 		  .sh_offset = data,
 		  .sh_size = m->n }

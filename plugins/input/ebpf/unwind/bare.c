@@ -2,10 +2,12 @@
 /*
  * plugins/input/ebpf/unwind/bare.c - which functions without a description make a frame record
  *
- * All code without a description is read twice, in pieces: once for what it calls, wherever the bytes of a call
- * are (what looks like one and is none leads to code about never), and once for the instructions from
- * where something is called to the next such place. Where functions begin is kept as a bit for each byte, so
- * that a file's own idea of it decides neither the memory nor the time.
+ * What a section calls data is none of it: linkers before -z separate-code put constants, and the
+ * unwind tables themselves, into the executable segment. All other code without a description is read
+ * twice, in pieces: once for what it calls, wherever the bytes of a call are (what looks like one and
+ * is none leads to code about never), and once for the instructions from where something is called to
+ * the next such place. Where functions begin is kept as a bit for each byte, so that a file's own idea
+ * of it decides neither the memory nor the time.
  */
 #include "plugins/input/ebpf/unwind/bare.h"
 
@@ -43,25 +45,62 @@ struct gap {
 	uint32_t first; /* number of its first byte among those of all gaps */
 };
 
+/* Bytes of an executable segment that are no code. */
+struct data {
+	uint32_t start, end;
+};
+
 struct bare {
 	struct build *build;
-	VEC(struct gap) gaps; /* ascending */
-	uint64_t *functions;  /* a bit for each byte of the gaps: one begins there */
-	uint8_t *code;	      /* [room]: what of a gap was read last, [code_at, code_end) */
-	uint8_t *places;      /* [room]: enum place */
+	VEC(struct data) data; /* ascending, disjoint */
+	VEC(struct gap) gaps;  /* ascending */
+	uint64_t *functions;   /* a bit for each byte of the gaps: one begins there */
+	uint8_t *code;	       /* [room]: what of a gap was read last, [code_at, code_end) */
+	uint8_t *places;       /* [room]: enum place */
 	uint32_t room, code_at, code_end;
 	size_t n_before, rows_max; /* rows of the gaps before; and with those of this one at most */
 	uint32_t left, whole; /* bytes that may yet be decoded, of how many; and at most in one function: */
 	uint32_t function_max;
-	/* Rules: by frame pointer; by sp, before the push and behind it; none. */
-	uint16_t framed, leaf, pushed, frameless;
+	/* Rules: by frame pointer, and for much code; by sp, before the push and behind it; none. */
+	uint16_t framed, ruled, leaf, pushed, frameless;
 };
 
-static int add_gap(struct bare *bare, uint32_t start, uint32_t end)
+static int add_piece(struct bare *bare, uint32_t start, uint32_t end)
 {
 	if (end <= start || end - start <= BUILD_GAP)
 		return 0;
 	return vec__push(&bare->gaps, (struct gap){ .start = start, .end = end }) ? 0 : -ENOMEM;
+}
+
+/* The first data that end behind an offset; their number when none do. */
+static size_t first_data(const struct bare *bare, uint32_t at)
+{
+	size_t low = 0, high = bare->data.n;
+
+	while (low < high) {
+		size_t mid = low + (high - low) / 2;
+
+		if (bare->data.v[mid].end <= at)
+			low = mid + 1;
+		else
+			high = mid;
+	}
+	return low;
+}
+
+/* What of [start, end) is code. */
+static int add_gap(struct bare *bare, uint32_t start, uint32_t end)
+{
+	int rc = 0;
+
+	for (size_t i = first_data(bare, start);
+	     i < bare->data.n && bare->data.v[i].start < end && !rc; i++) {
+		rc = build__tick(bare->build);
+		if (!rc)
+			rc = add_piece(bare, start, bare->data.v[i].start);
+		start = bare->data.v[i].end;
+	}
+	return rc ? rc : add_piece(bare, start, end);
 }
 
 static int gaps_of(struct bare *bare, const struct image_segment *s)
@@ -496,8 +535,11 @@ static int judge(struct bare *bare, const struct gap *g)
 	bool ruled;
 	int rc = is_ruled(bare, g, &ruled);
 
-	if (rc || ruled)
+	if (rc)
 		return rc;
+	/* Before it, behind data, there may be code that is not. */
+	if (ruled)
+		return vec__push(&b->bare, (struct build_row){ g->start, bare->ruled }) ? 0 : -ENOMEM;
 	if (g->end - g->start > bare->left)
 		return leave_unjudged(bare, g->start);
 	bare->left -= g->end - g->start;
@@ -528,6 +570,7 @@ static int make_rules(struct bare *bare)
 {
 	struct build *b = bare->build;
 	int framed = build__frame_pointer(b, UNWIND_CFA_FRAME_POINTER);
+	int ruled = build__frame_pointer(b, UNWIND_CFA_FRAME_RECORDS);
 	int frameless = rules__index(&b->rules, (struct unwind_rule){ .cfa = UNWIND_CFA_FRAMELESS });
 	int leaf = rules__index(&b->rules, (struct unwind_rule){ .cfa = UNWIND_CFA_SP, .cfa_off = 8 });
 	int pushed = rules__index(
@@ -536,12 +579,57 @@ static int make_rules(struct bare *bare)
 						 .off = -16,
 						 .cfa_off = 16 });
 
-	if (framed < 0 || frameless < 0 || leaf < 0 || pushed < 0)
+	if (framed < 0 || ruled < 0 || frameless < 0 || leaf < 0 || pushed < 0)
 		return -ENOMEM;
 	bare->framed = (uint16_t)framed;
+	bare->ruled = (uint16_t)ruled;
 	bare->frameless = (uint16_t)frameless;
 	bare->leaf = (uint16_t)leaf;
 	bare->pushed = (uint16_t)pushed;
+	return 0;
+}
+
+static int data_compare(const void *a, const void *b)
+{
+	const struct data *x = a, *y = b;
+
+	return (x->start > y->start) - (x->start < y->start);
+}
+
+static bool is_data(const struct image_section *s)
+{
+	return s->flags & SHF_ALLOC && !(s->flags & SHF_EXECINSTR) && s->type != SHT_NOBITS;
+}
+
+/* What the sections call data, in executable segments. */
+static int find_data(struct bare *bare)
+{
+	struct build *b = bare->build;
+	size_t n = 0;
+	int rc = 0;
+
+	for (uint32_t i = 0; i < b->image->n_sections && !rc; i++) {
+		const struct image_section *s = &b->image->sections[i];
+		struct data d;
+
+		if (!is_data(s) || !build__range(b, s->vaddr, s->bytes, &d.start, &d.end))
+			continue;
+		rc = build__tick(b);
+		if (!rc && !vec__push(&bare->data, d))
+			rc = -ENOMEM;
+	}
+	if (rc || bare->data.n == 0)
+		return rc;
+	qsort(bare->data.v, bare->data.n, sizeof(*bare->data.v), data_compare);
+	for (size_t i = 1; i < bare->data.n; i++) {
+		struct data *last = &bare->data.v[n], d = bare->data.v[i];
+
+		if (d.start > last->end)
+			bare->data.v[++n] = d;
+		else if (d.end > last->end)
+			last->end = d.end;
+	}
+	bare->data.n = n + 1;
 	return 0;
 }
 
@@ -550,7 +638,7 @@ static int find_gaps(struct bare *bare, uint64_t *ret_bytes)
 {
 	const struct image *im = bare->build->image;
 	uint32_t end = 0;
-	int rc = 0;
+	int rc = find_data(bare);
 
 	for (uint32_t i = 0; i < im->n_segments && !rc; i++)
 		rc = gaps_of(bare, &im->segments[i]);
@@ -601,6 +689,7 @@ int bare__add(struct build *b)
 	if (b->image->machine != EM_X86_64)
 		return 0;
 	rc = work(&bare);
+	vec__fini(&bare.data);
 	vec__fini(&bare.gaps);
 	free(bare.functions);
 	free(bare.code);
