@@ -13,7 +13,7 @@ import { buildSync } from "esbuild";
 const here = dirname(fileURLToPath(import.meta.url));
 const out = mkdtempSync(join(tmpdir(), "decima-ui-test-"));
 const tests = readdirSync(join(here, "test")).filter((f) => f.endsWith(".test.ts"));
-buildSync({ entryPoints: tests.map((t) => join(here, "test", t)), bundle: true, platform: "node", format: "esm", outdir: out, outExtension: { ".js": ".mjs" }, logLevel: "warning" });
+buildSync({ entryPoints: tests.map((t) => join(here, "test", t)), bundle: true, platform: "node", format: "esm", define: { WORKER: JSON.stringify("worker.js") }, outdir: out, outExtension: { ".js": ".mjs" }, logLevel: "warning" });
 const files = tests.map((t) => join(out, t.replace(/\.ts$/, ".mjs")));
 const { status } = spawnSync(process.execPath, ["--test", "--test-reporter=tap", ...files], { stdio: "inherit" });
 rmSync(out, { recursive: true, force: true });

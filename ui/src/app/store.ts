@@ -233,32 +233,36 @@ interface Question {
   from: number;
   to: number;
   type: string;
+  text: string; // path and params
+}
+
+function questionOf(path: string, params: api.Params, of: { from: number; to: number; type: string }): Question {
+  return { ...of, path, params, text: `${path}?${api.query(params)}` };
 }
 
 /** The question for the screen's tree; null: it has none, or it cannot be asked. */
-function treeQuestion(s: State): Question | null {
-  if (!selectorText.value || !(screen.value === "compare" ? around.value : screen.value === "explore" && range.value)) return null;
+const treeQuestion = computed<Question | null>(() => {
+  const s = state.value;
   const isDiff = screen.value === "compare";
-  const [from, to] = isDiff ? rangeB.value! : panelRange.value!;
+  const time = isDiff ? around.value && rangeB.value : screen.value === "explore" && range.value && panelRange.value;
+  if (!selectorText.value || !time) return null;
+  const [from, to] = time;
   const params = isDiff ? diffParams(s) : treeParams(s, selectorText.value, from, to);
-  return { path: isDiff ? "diff" : "flame", params: [...params, ["max_nodes", s.max || undefined], ["format", "flametree"]], from, to, type: selectorType.value };
-}
-
-const textOf = (q: Question): string => `${q.path}?${api.query(q.params)}`;
+  return questionOf(isDiff ? "diff" : "flame", [...params, ["max_nodes", s.max || undefined], ["format", "flametree"]], { from, to, type: selectorType.value });
+});
 
 /** The one that is shown, once more; null: nothing is, or what is in a file. */
 function questionBefore(): Question | null {
   const was = tree.value.value;
   if (!was?.question) return null;
   const [path, query] = was.question.split("?");
-  return { path, params: [...new URLSearchParams(query)], from: was.from, to: was.to, type: was.tree.meta.type ?? "" };
+  return questionOf(path, [...new URLSearchParams(query)], { from: was.from, to: was.to, type: was.tree.meta.type ?? "" });
 }
 
 /** What is shown answers another question than the address asks: that one is under way, or was ended. Where it asks none nothing is old. */
 export const isOld = computed(() => {
-  const asked = treeQuestion(state.value);
   const shown = tree.value.value?.question;
-  return asked !== null && Boolean(shown) && shown !== textOf(asked);
+  return treeQuestion.value !== null && Boolean(shown) && shown !== treeQuestion.value.text;
 });
 
 const MAX_POINTS = 240;
@@ -272,20 +276,32 @@ export function stepFor(seconds: number): number {
   return steps.find((s) => seconds / s <= MAX_POINTS) ?? steps[steps.length - 1];
 }
 
-function seriesOf(q: string, [from, to]: [number, number], sum: string, signal: AbortSignal): Promise<api.SeriesAnswer> {
+interface LinesQuestion {
+  q: string;
+  range: [number, number];
+  sum: string;
+}
+
+/** The question for the screen's lines, of Compare those of A; null: it has none, or it cannot be asked. */
+const linesQuestion = computed<LinesQuestion | null>(() => {
+  const time = screen.value === "compare" ? around.value : screen.value === "explore" ? range.value : null;
+  return selectorText.value && time ? { q: selectorText.value, range: time, sum: screen.value === "compare" ? "" : writeNames(state.value.sum) } : null;
+});
+const linesQuestionB = computed<LinesQuestion | null>(() => (screen.value === "compare" && linesQuestion.value ? { ...linesQuestion.value, q: state.value.b.q || selectorText.value } : null));
+
+function linesOf({ q, range: [from, to], sum }: LinesQuestion, signal: AbortSignal): Promise<api.SeriesAnswer> {
   const step = stepFor((to - from) / 1000);
   return remembered("series", [["q", q], ["from", api.at(from)], ["to", api.at(to)], ["step", `${step}s`], ["sum_by", sum], ["top", MOST_LINES]], signal);
 }
 
-const askSeries = latest(series, (signal) => seriesOf(selectorText.value, screen.value === "compare" ? around.value! : range.value!, screen.value === "compare" ? "" : writeNames(state.value.sum), signal));
-const askSeriesB = latest(seriesB, (signal) => seriesOf(state.value.b.q || selectorText.value, around.value!, "", signal));
+const askSeries = latest(series, (signal) => linesOf(linesQuestion.value!, signal));
+const askSeriesB = latest(seriesB, (signal) => linesOf(linesQuestionB.value!, signal));
 
 const askTree = latest<Answer>(tree, async (signal, id) => {
   // An address that asks nothing leaves what was there, which another worker may have to read again.
-  const asked = treeQuestion(state.value) ?? questionBefore();
+  const asked = treeQuestion.value ?? questionBefore();
   if (!asked) throw new Error("the address asks nothing");
-  const { path, params, from, to, type } = asked;
-  const question = textOf(asked);
+  const { path, params, from, to, type, text: question } = asked;
   const tell = (how: { came: number } | { isRead: true }) => {
     if (tree.value.id === id) tree.value = { ...tree.value, ...how };
   };
@@ -325,7 +341,7 @@ export const closer = signal<Asked<null>>(nothing);
 function placeToFill(): { was: Answer; node: number; names: string[] } | null {
   const was = tree.value.value;
   const s = state.value;
-  if (!was || !hasTrimmed(was.tree) || !s.zoom || s.inverted || s.loops || was.tree.n > MOST_NODES || !treeQuestion(s)) return null;
+  if (!was || !hasTrimmed(was.tree) || !s.zoom || s.inverted || s.loops || was.tree.n > MOST_NODES || !treeQuestion.value) return null;
   const zoom = follow(was.tree, s.zoom).node;
   if (zoom === 0 || shareTrimmed(was.tree, zoom) <= MUCH) return null;
   const { names, node } = wayTo(was.tree, zoom);
@@ -337,7 +353,7 @@ const askCloser = latest<null>(closer, async (signal, id) => {
   const place = placeToFill();
   if (!place) return null;
   const { was, node, names } = place;
-  const { path, params } = treeQuestion(state.value)!;
+  const { path, params } = treeQuestion.value!;
   const bytes = await api.bytes(path, [...params, ...names.map((n): [string, string] => ["under", n])], { signal, id });
   if (tree.value.value?.id !== was.id) return null;
   // Where the worker was ended for something else the tree comes anew, and this is asked again.
@@ -384,23 +400,12 @@ function refresh(): void {
 export function start(): void {
   void loadTypes();
   watch(run);
+  // Another screen's answer may have taken the place.
+  const textOf = (q: LinesQuestion | null) => (q ? JSON.stringify([screen.value, q]) : "");
+  whenChanged(() => textOf(linesQuestion.value), () => void askSeries());
+  whenChanged(() => textOf(linesQuestionB.value), () => void askSeriesB());
   whenChanged(
-    () => {
-      if (!selectorText.value || !range.value) return "";
-      if (screen.value === "explore") return JSON.stringify(["series", selectorText.value, range.value, state.value.sum]);
-      if (screen.value === "compare") return JSON.stringify(["two series", selectorText.value, state.value.b.q, around.value]);
-      return "";
-    },
-    () => {
-      void askSeries();
-      if (screen.value === "compare") void askSeriesB();
-    },
-  );
-  whenChanged(
-    () => {
-      const asked = treeQuestion(state.value);
-      return asked ? textOf(asked) : "";
-    },
+    () => treeQuestion.value?.text ?? "",
     () => {
       givenUp = "";
       void askTree();
@@ -541,7 +546,7 @@ export function searchAgain(): void {
 export function run(): void {
   now.value = Date.now();
   void loadTypes();
-  const isAsked = treeQuestion(state.value) !== null;
+  const isAsked = treeQuestion.value !== null;
   if (isAsked && series.value.error) void askSeries();
   if (isAsked && seriesB.value.error && screen.value === "compare") void askSeriesB();
   if (tree.value.error && (isAsked || screen.value === "open")) void tree.value.again?.();
@@ -554,7 +559,7 @@ export function runAnew(): void {
   forgetAnswers();
   run();
   // Fixed times have not moved.
-  if (treeQuestion(state.value)) asked.forEach(([of, ask], i) => of.value.id === before[i] && void ask());
+  if (treeQuestion.value) asked.forEach(([of, ask], i) => of.value.id === before[i] && void ask());
 }
 
 /** Of a question that had an answer before, which is better than none. */
