@@ -8,7 +8,7 @@ import * as format from "../src/app/format.ts";
 import { isCpuTime } from "../src/flame/samples.ts";
 import { functionTotals } from "../src/flame/functions.ts";
 import { meaning, parseSelector, placeAt, quote, readLabel, readNames, withMatcher, writeName, writeNames, writeSelector } from "../src/query/selector.ts";
-import { moment, readMoment, resolve } from "../src/url/range.ts";
+import { moment, readMoment, resolve, shifted } from "../src/url/range.ts";
 import { type State, chipText, defaults, fields, fixedTimes, parse, readChipText, screenOf, sideB, write } from "../src/url/state.ts";
 import { random, randomStacks, treeOf } from "./random.ts";
 
@@ -69,6 +69,10 @@ test("500 addresses of anything: no exception, what is wrong is told", () => {
     assert.deepEqual(parse(write(state)).state, state);
   }
   assert.deepEqual(parse("v=nothing&inv=7&sel=9-3&nm=5&max=-1").wrong, ["v", "inv", "sel", "nm", "max"]);
+});
+
+test("a time that is moved stays as long as it is, and behind 1970", () => {
+  assert.deepEqual([-200, 300, -5000].map((by) => shifted([1000, 1500], by)), [{ from: "800", to: "1300" }, { from: "1300", to: "1800" }, { from: "0", to: "500" }]);
 });
 
 test("screens by the last part of a path", () => {

@@ -2,6 +2,7 @@
 // app/compare.tsx - Compare: two selections side by side, A is what B is held against
 
 import { QueryEditor } from "../query/editor.tsx";
+import { shifted } from "../url/range.ts";
 import { sideB } from "../url/state.ts";
 import { Boundary } from "./boundary.tsx";
 import { TypeSelect } from "./explore.tsx";
@@ -13,12 +14,6 @@ import { Chart } from "../chart/chart.tsx";
 import { Failed, LoadBar, NoRange } from "./parts.tsx";
 import { Results } from "./results.tsx";
 import { type Asked, around, failed, go, isCpu, isRate, range, rangeB, run, runAnew, selectorText, series, seriesB, shown, state, tree, types } from "./store.ts";
-
-/** As long as B, and so much before it as `step` says; no earlier than there are times. */
-function before([from, to]: [number, number], step: number): { from: string; to: string } {
-  const by = Math.min(step, from);
-  return { from: String(from - by), to: String(to - by) };
-}
 
 /** What the server found fit for the type has a name, too. */
 const ownNames: Record<string, string> = { rate: "rates over time", mean: "means over time", total: "totals" };
@@ -77,7 +72,7 @@ export function Compare() {
   const b = sideB(s);
   const beforeB = (step: (length: number) => number) => {
     const r = rangeB.value;
-    if (r) go({ ...before(r, step(r[1] - r[0])), b });
+    if (r) go({ ...shifted(r, -step(r[1] - r[0])), b });
   };
   const swap = () => go({ q: b.q, from: b.from, to: b.to, b: { q: s.q, from: s.from, to: s.to } });
   return (

@@ -6,6 +6,7 @@ import { colorModes } from "../flame/color.ts";
 import { choose, keyOf, settings, valueOf } from "../settings/kept.ts";
 import { shortcuts } from "../settings/settings.ts";
 import { nextTheme } from "../theme/theme.ts";
+import { shifted } from "../url/range.ts";
 import type { Panel, Screen } from "../url/state.ts";
 import { copy } from "./actions.ts";
 import { writing } from "./chips.tsx";
@@ -94,21 +95,20 @@ export function onKey(e: KeyboardEvent): void {
   act(id);
 }
 
-/** The time before or after, as long as this one. */
-function moved(by: number, r = range.value): { from: string; to: string } | null {
-  if (!r) return null;
-  // There is none before 1970.
-  const step = Math.max(by * (r[1] - r[0]), -r[0]);
-  return { from: String(r[0] + step), to: String(r[1] + step) };
+/** The time before or after it, as long as it is. */
+const beside = (r: [number, number], by: -1 | 1) => shifted(r, by * (r[1] - r[0]));
+
+function goBeside(by: -1 | 1): void {
+  if (range.value) go({ ...beside(range.value, by), sel: null });
 }
 
 const windows: Record<string, () => void> = {
-  earlier: () => go({ ...moved(-1), sel: null }),
-  later: () => go({ ...moved(1), sel: null }),
+  earlier: () => goBeside(-1),
+  later: () => goBeside(1),
   compare: () => {
     // What is shown, whose time before does not move on either.
     const r = panelRange.value;
-    if (screen.value === "explore" && r) go({ ...moved(-1, r), sel: null, b: { q: state.value.q, from: String(r[0]), to: String(r[1]) }, zoom: "", selected: "" }, true, "compare");
+    if (screen.value === "explore" && r) go({ ...beside(r, -1), sel: null, b: { q: state.value.q, from: String(r[0]), to: String(r[1]) }, zoom: "", selected: "" }, true, "compare");
   },
   copy_link: () => void copy(location.href, "the link"),
 };

@@ -44,16 +44,19 @@ async function orTell(again: () => Promise<void>, act: () => Promise<void>): Pro
   }
 }
 
+/** What the worker has read of it is shown, unless something else is wanted by then. */
+async function take(file: Unpacked, against: Unpacked | null, index: number, again: () => Promise<void>): Promise<void> {
+  const { types, index: used, ...kept } = await trees.ask<"open">({ op: "open", file, against, index });
+  if (!isWanted(again)) return;
+  opened.value = { file, against, types, index: used };
+  tree.value = { value: { ...kept, from: 0, to: 0, question: "", origin: kept.id }, loading: false, since: 0, again: () => show(file, against, used) };
+}
+
 /** The values at index; -1: the usual ones. */
 function show(file: Unpacked, against: Unpacked | null, index: number): Promise<void> {
   const again = () => show(file, against, index);
   tree.value = { ...tree.value, again };
-  return orTell(again, async () => {
-    const { types, index: used, ...kept } = await trees.ask<"open">({ op: "open", file, against, index });
-    if (!isWanted(again)) return;
-    opened.value = { file, against, types, index: used };
-    tree.value = { value: { ...kept, from: 0, to: 0, question: "", origin: kept.id }, loading: false, since: 0, again: () => show(file, against, used) };
-  });
+  return orTell(again, () => take(file, against, index, again));
 }
 
 /** What the first file is held against: it stays, whatever becomes of the other. */
@@ -65,11 +68,7 @@ async function compareWith(read: () => Promise<Unpacked>): Promise<void> {
   go({ zoom: "", selected: "", sandwich: "" }, false);
   try {
     const against = await read();
-    if (!isWanted(again)) return;
-    const { types, index, ...kept } = await trees.ask<"open">({ op: "open", file: o.file, against, index: o.index });
-    if (!isWanted(again)) return;
-    opened.value = { file: o.file, against, types, index };
-    tree.value = { value: { ...kept, from: 0, to: 0, question: "", origin: kept.id }, loading: false, since: 0, again: () => show(o.file, against, index) };
+    if (isWanted(again)) await take(o.file, against, o.index, again);
   } catch (e) {
     if (e instanceof EndedToo || !isWanted(again)) return; // tree.again asks for the first one
     tree.value = before;

@@ -494,17 +494,18 @@ export function nameOf(f: Functions, i: number): string {
   return textAt(f.names, i);
 }
 
-/** The first function of that name, or -1. Bytes are compared: to read all names takes long. */
+/** Bytes are compared: to read all names takes long. */
+function isNamed({ names }: Functions, i: number, name: Uint8Array): boolean {
+  const at = names.offsets[i];
+  if (names.offsets[i + 1] - at !== name.length) return false;
+  for (let k = 0; k < name.length; k++) if (names.bytes[at + k] !== name[k]) return false;
+  return true;
+}
+
+/** The first function of that name, or -1. */
 export function functionNamed(f: Functions, name: string): number {
-  const { offsets, bytes } = f.names;
   const wanted = new TextEncoder().encode(name);
-  const isIt = (i: number) => {
-    const at = offsets[i];
-    if (offsets[i + 1] - at !== wanted.length) return false;
-    for (let k = 0; k < wanted.length; k++) if (bytes[at + k] !== wanted[k]) return false;
-    return true;
-  };
-  for (let i = 0; i < f.n; i++) if (isIt(i)) return i;
+  for (let i = 0; i < f.n; i++) if (isNamed(f, i, wanted)) return i;
   // What was no UTF-8 is read otherwise than it is written.
   if (name.includes("\ufffd")) for (let i = 0; i < f.n; i++) if (nameOf(f, i) === name) return i;
   return -1;
@@ -520,10 +521,7 @@ export function sameFunction(from: Functions, i: number, to: Functions): number 
   const rest = (f: Functions, k: number) => [textAt(f.files, f.file[k]), textAt(f.binaries, f.binary[k]), f.line[k]].join("\n");
   const name = from.names.bytes.subarray(from.names.offsets[i], from.names.offsets[i + 1]);
   const wanted = rest(from, i);
-  for (let k = 0; k < to.n; k++) {
-    const at = to.names.offsets[k];
-    if (to.names.offsets[k + 1] - at === name.length && name.every((b, j) => to.names.bytes[at + j] === b) && rest(to, k) === wanted) return k;
-  }
+  for (let k = 0; k < to.n; k++) if (isNamed(to, k, name) && rest(to, k) === wanted) return k;
   return -1;
 }
 

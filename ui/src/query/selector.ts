@@ -105,6 +105,12 @@ export function meaning(inside: string, mark: string, wrong?: (at: number) => vo
   });
 }
 
+/** What stands in quotes here, whose faults nobody is told; null: nothing does. */
+function takeQuoted(k: Scanner): string | null {
+  const raw = k.take(quoted);
+  return raw ? meaning(raw.slice(1, -1), raw[0]) : null;
+}
+
 /** null: there is none. */
 function takeString(k: Scanner, what: string): string | null {
   const from = k.at;
@@ -204,8 +210,7 @@ export const writeNames = (names: string[]): string => names.map(writeName).join
 /** Name and value of a label that leads stacks: "name=value", the name as in a selector. */
 export function readLabel(frame: string): [name: string, value: string] {
   const k = new Scanner(frame);
-  const raw = k.take(quoted);
-  const name = raw ? meaning(raw.slice(1, -1), raw[0]) : k.take(/[^=]*/y);
+  const name = takeQuoted(k) ?? k.take(/[^=]*/y);
   return [name, frame.slice(k.at + 1)];
 }
 
@@ -236,9 +241,9 @@ export function placeAt(s: string, caret: number): Place {
   const from = k.at;
   const begun = k.take(unclosed);
   if (begun) return { what: "label", from: from + 1, text: begun.slice(1), quoted: true };
-  const inQuotes = k.take(quoted);
-  const name = inQuotes ? meaning(inQuotes.slice(1, -1), inQuotes[0]) : k.take(bare);
-  if (k.done && !inQuotes) return { what: "label", from, text: name, quoted: false };
+  const inQuotes = takeQuoted(k);
+  const name = inQuotes ?? k.take(bare);
+  if (k.done && inQuotes === null) return { what: "label", from, text: name, quoted: false };
   if (!name) return { what: "nothing" };
   k.blanks();
   const behind = k.at;

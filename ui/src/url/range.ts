@@ -26,6 +26,12 @@ export function resolve(r: Range, now: number): [number, number] | null {
   return from < to ? [Math.floor(from), Math.ceil(to)] : null;
 }
 
+/** As long, `by` ms later; no earlier than there are times. */
+export function shifted([from, to]: [number, number], by: number): Range {
+  const step = Math.max(by, -from);
+  return { from: String(from + step), to: String(to + step) };
+}
+
 export const presets: [string, string][] = [
   ["now-5m", "5 min"], ["now-15m", "15 min"], ["now-1h", "1 h"], ["now-6h", "6 h"],
   ["now-24h", "24 h"], ["now-7d", "7 d"], ["now-30d", "30 d"],
