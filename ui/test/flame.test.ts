@@ -147,6 +147,21 @@ test("what is too light is trimmed, and no weight is lost", () => {
   for (let i = 1; i < inverted.n; i++) children[inverted.parent[i]] += inverted.total[i];
   for (let i = 0; i < inverted.n; i++) assert.equal(inverted.total[i], inverted.self[i] + children[i] + (inverted.trimmed.get(i) ?? 0));
   assert.ok(inverted.n < 200_000 && inverted.total[0] === t.total[0]);
+  assert.ok(inverted.trimmed.size > 0);
+});
+
+test("inverted, every function that has something itself is there, and all that calls it where that is not too much", () => {
+  const many = randomStacks(5, 40000, 3000, 40);
+  const t = treeOf(many);
+  const { self } = functionTotals(t);
+  const inverted = invert(t);
+  const roots = new Set<number>();
+  for (let i = 1; i < inverted.n; i = inverted.end[i]) roots.add(inverted.func[i]);
+  assert.ok(inverted.trimmed.size > 0 && !inverted.trimmed.has(0));
+  self.forEach((weight, f) => assert.equal(roots.has(f), weight > 0));
+  // One sample of very many: lighter than anything that has room.
+  const few = [{ names: ["a", "b", "c"], value: 1 }, { names: ["a", "d"], value: 1e6 }];
+  assert.deepEqual(paths(invert(treeOf(few))), expectedPaths(few, (n) => [...n].reverse()));
 });
 
 test("the table counts recursion once", () => {

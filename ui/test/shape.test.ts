@@ -6,7 +6,7 @@ import { test } from "node:test";
 import { colorFrames, colorModes } from "../src/flame/color.ts";
 import { callees, invert } from "../src/flame/derive.ts";
 import { chainOf, foldChains, headOf, plainRows } from "../src/flame/fold.ts";
-import { heaviest, widestOf } from "../src/flame/heaviest.ts";
+import { heaviest, wholeOf, widestOf } from "../src/flame/heaviest.ts";
 import { MOST_DETAIL, fit } from "../src/flame/names.ts";
 import { byName } from "../src/flame/order.ts";
 import { splice, shareTrimmed } from "../src/flame/splice.ts";
@@ -363,6 +363,22 @@ test("what has a colour stands in the legend where that does", () => {
     assert.equal(of.length, byNode ? t.n : t.functions.n);
     for (let i = 0; i < of.length; i++) assert.equal(legend[entry[i]].fill, of[i], `${mode}: ${i}`);
   }
+});
+
+test("what changed is a share of A, and of B where A has nothing", () => {
+  const t = treeOf([{ names: ["a"], value: 30 }, { names: ["b"], value: 10 }]);
+  const nothing = { ...t, self: t.self.map(() => 0), total: t.total.map(() => 0), b: { self: t.self, total: t.total, trimmed: new Map(), factor: 2 } };
+  assert.deepEqual(heaviest(nothing, 2).map((h) => h.weight / wholeOf(nothing)), [0.75, 0.25]);
+  assert.equal(wholeOf({ ...t, b: nothing.b }), 40);
+});
+
+test("what no label leads has a colour of its own", () => {
+  const t = treeOf(Array.from({ length: 40 }, (_, i) => ({ names: [`f${i}`, "x"], value: 1 + i })));
+  for (let f = 0; f < t.functions.n; f++) if (f < 20 && nameOf(t.functions, f) !== "x") t.functions.flags[f] = Kind.label;
+  const { legend } = colorFrames(t, "label");
+  assert.ok(legend.length > 13);
+  const none = legend.find((e) => e.text === "no label leads it")!;
+  assert.ok(legend.every((e) => e === none || e.fill !== none.fill));
 });
 
 test("by label, a frame has the colour of the outermost label that leads it", () => {

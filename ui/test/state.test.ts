@@ -214,6 +214,8 @@ test("numbers read as people say them", () => {
   for (const type of ["wall:wall:nanoseconds:wall:nanoseconds:delta", "mutex:delay:nanoseconds:contentions:count:delta", ":off_cpu:nanoseconds", ""]) assert.equal(format.rate(3.2e9 * 10, 10, "nanoseconds", isCpuTime(type)), "3.2 s/s");
   assert.equal(format.percent(1, 3), "33.3 %");
   assert.equal(format.percent(0, 0), "\u2013");
+  // What is rounded to a thousand is one of the next unit.
+  assert.deepEqual([999.4, 999.6, 999_600, 999_600_000, 119.96e9, 7199e9].map(format.duration), ["999 ns", "1 \u00b5s", "1 ms", "1 s", "2 min", "2 h"]);
 });
 
 test("a table as CSV, without formulas", () => {

@@ -29,7 +29,8 @@ function stepped(v: number, base: number, units: string[]): string {
 }
 
 export function duration(ns: number): string {
-  const a = Math.abs(ns);
+  // With the three digits that are shown, so that what is rounded up to the next unit has it.
+  const a = Math.abs(Number(ns.toPrecision(3)));
   if (a === 0) return "0 s";
   if (a < 1e3) return `${digits(ns)} ns`;
   if (a < 1e6) return `${digits(ns / 1e3)} \u00b5s`;

@@ -2,7 +2,7 @@
 // app/heaviest.tsx - beside a graph of which nothing is selected: where to look first
 
 import { useEffect, useMemo } from "preact/hooks";
-import { heaviest, widestOf } from "../flame/heaviest.ts";
+import { heaviest, wholeOf, widestOf } from "../flame/heaviest.ts";
 import { fit, visible } from "../flame/names.ts";
 import { type Tree, nameOf } from "../flame/tree.ts";
 import * as format from "./format.ts";
@@ -29,7 +29,7 @@ export function Heaviest(props: { tree: Tree; of: Tree; onSelect: (node: number)
             <li key={func}>
               <button class="plain" title={name} onMouseEnter={() => point(func)} onFocus={() => point(func)} onBlur={() => point(-1)} onClick={() => (point(-1), props.onSelect(widestOf(t, func)))}>
                 <span class="name">{fit(name, ROOM)}</span>
-                <span class="share">{signed(format.percent(weight, t.total[0] || 1), weight)}</span>
+                <span class="share">{signed(format.percent(weight, wholeOf(t)), weight)}</span>
               </button>
             </li>
           );

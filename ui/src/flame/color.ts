@@ -85,6 +85,7 @@ function legendOf(weights: Map<string, number>): LegendEntry[] {
 }
 
 const NO_LABEL = "no label leads it";
+const NO_LABEL_FILL = CATEGORIES; // no label's, however many there are
 
 /** By the label that leads a node's stack, the outermost of some. Leaves first a frame is of several, and none leads. */
 function colorByLabel(t: Tree): Coloring {
@@ -99,7 +100,7 @@ function colorByLabel(t: Tree): Coloring {
     if (t.self[i]) weights.set(texts.get(leads[i])!, (weights.get(texts.get(leads[i])!) ?? 0) + t.self[i]);
   }
   for (const text of texts.values()) if (!weights.has(text)) weights.set(text, 0);
-  const legend = legendOf(weights);
+  const legend = legendOf(weights).map((e) => (e.text === NO_LABEL ? { ...e, fill: NO_LABEL_FILL } : e));
   const places = new Map(legend.map((e, i) => [e.text, i]));
   const entry = Uint32Array.from(leads, (f) => places.get(texts.get(f)!)!);
   return { byNode: true, of: Uint8Array.from(entry, (i) => legend[i].fill), legend, entry };

@@ -7,7 +7,10 @@
 
 import { type Functions, type Meta, type Tree, diffWidths, hasTrimmed, place, weightsOf } from "./tree.ts";
 
-/** Nodes lighter than this share of the whole are not made; what they weigh is trimmed of their parent. */
+/**
+ * Where all that there is would be more than MAX_NODES, nodes below the first level that are lighter than this share of the whole are
+ * not made; what they weigh is trimmed of their parent.
+ */
 const MIN_SHARE = 1 / 8192;
 const MAX_NODES = 200_000;
 
@@ -180,6 +183,7 @@ function addTrimmed(t: Tree, lost: Lost, node: number, old: Iterable<number>): v
 interface Plan {
   root: Draft;
   first: Draft[]; // below it
+  most: number; // nodes that there can be at most
   step: Step;
   pool: Pool;
   lost: Lost; // of the root, so far
@@ -191,22 +195,22 @@ function expand(t: Tree, plan: Plan): Tree {
   const factor = t.b?.factor ?? 1;
   const isTrimmed = step === down && hasTrimmed(t);
   const weightOf = (d: Draft) => Math.max(Math.abs(d.sumA), Math.abs(d.sumB * factor));
-  const least = weightOf(root) * MIN_SHARE;
+  const least = plan.most > MAX_NODES ? weightOf(root) * MIN_SHARE : 0;
   const drafts: Draft[] = [root];
   const todo: Draft[] = [];
-  const push = (children: Draft[], index: number) => {
+  const push = (children: Draft[], index: number, least: number) => {
     const heavy = children.filter((d) => weightOf(d) >= least);
     for (const d of children) if (weightOf(d) < least) lost.add(index, d.sumA, d.sumB);
     heavy.sort((p, q) => weightOf(q) - weightOf(p) || p.func - q.func);
     for (let i = heavy.length - 1; i >= 0; i--) todo.push(heavy[i]);
   };
-  push(plan.first, 0);
+  push(plan.first, 0, 0);
   for (let d = todo.pop(); d && drafts.length < MAX_NODES; d = todo.pop()) {
     const index = drafts.length;
     drafts.push(d);
     if (isTrimmed) addTrimmed(t, lost, index, pool.nodes.subarray(d.from, d.to));
     step(t, d, pool);
-    push(pool.take(d.familyEnd, index, d.depth + 1), index);
+    push(pool.take(d.familyEnd, index, d.depth + 1), index, least);
   }
   for (const d of todo) lost.add(d.parent, d.sumA, d.sumB);
   return finish(drafts, lost, { functions: t.functions, meta: t.meta, factor: t.b?.factor ?? 0 });
@@ -215,26 +219,33 @@ function expand(t: Tree, plan: Plan): Tree {
 /** Leaves first: a child of the root for each function with self, its callers below it. Functions weigh what they did before. */
 export function invert(t: Tree): Tree {
   const pool = new Pool(t, t.self, t.b?.self ?? null);
-  for (let i = 1; i < t.n; i++) if (t.self[i] !== 0 || (t.b && t.b.self[i] !== 0)) pool.add(i, i);
+  let most = 0;
+  for (let i = 1; i < t.n; i++)
+    if (t.self[i] !== 0 || (t.b && t.b.self[i] !== 0)) {
+      pool.add(i, i);
+      most += t.depth[i];
+    }
   const root = { func: -1, parent: -1, depth: 0, from: 0, to: 0, familyEnd: 0, sumA: t.total[0], sumB: t.b ? t.b.total[0] : 0 };
   const lost = new Lost();
   if (hasTrimmed(t)) addTrimmed(t, lost, 0, new Set([...t.trimmed.keys(), ...(t.b?.trimmed.keys() ?? [])]));
-  return { ...expand(t, { root, first: pool.take(0, 0, 1), step: up, pool, lost }), leavesFirst: true, weights: t.weights ?? weightsOf(t) };
+  return { ...expand(t, { root, first: pool.take(0, 0, 1), most, step: up, pool, lost }), leavesFirst: true, weights: t.weights ?? weightsOf(t) };
 }
 
 /** A function's outermost calls, and from them on. */
 function from(t: Tree, func: number, step: Step): Tree {
   const pool = new Pool(t, t.total, t.b?.total ?? null);
+  let most = 0;
   for (let i = 1, free = 0; i < t.n; i++) {
     if (t.func[i] !== func || i < free) continue;
     pool.add(i, i);
+    most += step === up ? t.depth[i] : t.end[i] - i;
     free = t.end[i];
   }
   const root = pool.take(0, -1, 0)[0] ?? { func, parent: -1, depth: 0, from: 0, to: 0, familyEnd: 0, sumA: 0, sumB: 0 };
   const lost = new Lost();
   if (step === down) addTrimmed(t, lost, 0, pool.nodes.subarray(root.from, root.to));
   step(t, root, pool);
-  return expand(t, { root, first: pool.take(root.familyEnd, 0, 1), step, pool, lost });
+  return expand(t, { root, first: pool.take(root.familyEnd, 0, 1), most, step, pool, lost });
 }
 
 export function callers(t: Tree, func: number): Tree {

@@ -8,6 +8,11 @@ export interface Heavy {
   weight: number; // its own; of a diff what B has more than A, as rates where they are compared
 }
 
+/** What weights are told as shares of: of a diff A's, so that they add up with it; B's where A has nothing. */
+export function wholeOf(t: Tree): number {
+  return t.total[0] || (t.b ? t.b.total[0] * t.b.factor : 0);
+}
+
 /** Of each function what it has itself; of a diff the change of it. */
 function ownOf(t: Tree): Float64Array {
   if (!t.b) return t.weights ?? weightsOf(t);
