@@ -39,6 +39,33 @@ export async function people(t) {
     else await p.waitForFunction((w) => document.querySelector("main")?.innerText.includes(w), { targets: "ebpf", pipeline: "Queues", status: "Storage" }[screen]);
   };
   const screens = ["explore", "compare", "targets", "pipeline", "status", "open"];
+  /** No control of these screens is cut off, and none is wider than its window. */
+  const isWhole = async (width, height, of) => {
+    const large = await context.browser().newContext({ viewport: { width, height }, deviceScaleFactor: 2 });
+    const other = await large.newPage();
+    for (const screen of of) {
+      await showAll(other, screen);
+      const { n, faults } = await other.evaluate(() => {
+        const out = [];
+        let n = 0;
+        const root = document.documentElement;
+        if (root.scrollWidth > innerWidth) out.push(`the page is ${root.scrollWidth} wide`);
+        const scrolls = (e) => e && e !== root && (/auto|scroll/.test(getComputedStyle(e).overflowX) || scrolls(e.parentElement));
+        for (const e of document.querySelectorAll("button, select, input, a[href], summary")) {
+          const r = e.getBoundingClientRect();
+          // One that comes into sight with the focus.
+          if (!r.width || r.right < 0 || e.closest("details:not([open]) > :not(summary), dialog:not([open])") || e.classList.contains("unseen")) continue;
+          n++;
+          const name = e.dataset.testid || e.textContent.slice(0, 30);
+          if ((r.left < -1 || r.right > innerWidth + 1) && !scrolls(e.parentElement)) out.push(`${name} is at ${r.left} to ${r.right}`);
+          if (e.tagName === "BUTTON" && e.scrollWidth > e.clientWidth + 2 && !scrolls(e)) out.push(`${name} is cut: ${e.clientWidth} of ${e.scrollWidth}`);
+        }
+        return { n, faults: out };
+      });
+      assert(n > 5 && faults.length === 0, `${width} wide, ${screen}, ${n} controls: ${faults.slice(0, 3).join("; ")}`);
+    }
+    await large.close();
+  };
 
   await check("no_motion_where_none_is_wanted", async () => {
     await page.emulateMedia({ reducedMotion: "no-preference" });
@@ -108,32 +135,36 @@ export async function people(t) {
     await page.keyboard.press("2");
     await page.waitForSelector('[data-testid="table"]');
   });
-  await check("nothing_is_cut_off_at_200_percent", async () => {
-    // 1280 x 900 at twice the size.
-    const large = await context.browser().newContext({ viewport: { width: 640, height: 450 }, deviceScaleFactor: 2 });
-    const other = await large.newPage();
+  await check("controls_are_large_enough", async () => {
+    await page.setViewportSize({ width: 1280, height: 900 });
     for (const screen of screens) {
-      await showAll(other, screen);
-      const { n, faults } = await other.evaluate(() => {
-        const out = [];
-        let n = 0;
-        const root = document.documentElement;
-        if (root.scrollWidth > innerWidth) out.push(`the page is ${root.scrollWidth} wide`);
-        const scrolls = (e) => e && e !== root && (/auto|scroll/.test(getComputedStyle(e).overflowX) || scrolls(e.parentElement));
-        for (const e of document.querySelectorAll("button, select, input, a[href], summary")) {
-          const r = e.getBoundingClientRect();
-          // One that comes into sight with the focus.
-          if (!r.width || r.right < 0 || e.closest("details:not([open]) > :not(summary), dialog:not([open])") || e.classList.contains("unseen")) continue;
-          n++;
-          const name = e.dataset.testid || e.textContent.slice(0, 30);
-          if ((r.left < -1 || r.right > innerWidth + 1) && !scrolls(e.parentElement)) out.push(`${name} is at ${r.left} to ${r.right}`);
-          if (e.tagName === "BUTTON" && e.scrollWidth > e.clientWidth + 2 && !scrolls(e)) out.push(`${name} is cut: ${e.clientWidth} of ${e.scrollWidth}`);
-        }
-        return { n, faults: out };
+      await showAll(page, screen);
+      const { n, small } = await page.evaluate(() => {
+        // A box is as large as the label around it, which may be clicked, too.
+        const boxes = [...document.querySelectorAll("button, select, input, a[href], summary")].filter((e) => e.checkVisibility()).map((e) => [e, (e.type === "checkbox" ? e.closest("label") : e).getBoundingClientRect()]);
+        const seen = boxes.filter(([e, r]) => r.width > 1 && r.right > 0 && !e.classList.contains("unseen"));
+        return { n: seen.length, small: seen.filter(([, r]) => r.width < 24 || r.height < 24).map(([e, r]) => `${e.dataset.testid ?? e.textContent.slice(0, 20)} ${r.width} x ${r.height}`) };
       });
-      assert(n > 5 && faults.length === 0, `${screen}, ${n} controls: ${faults.slice(0, 3).join("; ")}`);
+      assert(n > 5 && small.length === 0, `${screen}, ${n} controls: ${small.slice(0, 4).join("; ")}`);
     }
-    await large.close();
+  });
+  await check("nothing_is_cut_off_at_200_percent", async () => {
+    // 1280 x 900 at twice the size; and at four times it what is no graph.
+    for (const [width, height, of] of [[640, 450, screens], [320, 225, ["targets", "pipeline", "status", "open"]]]) await isWhole(width, height, of);
+  });
+  await check("a_menu_is_whole_in_sight", async () => {
+    await show();
+    await page.setViewportSize({ width: 1280, height: 640 });
+    await settled();
+    const box = await $("flame").boundingBox();
+    await page.mouse.move(box.x + 60, box.y + 50);
+    await $("tooltip").waitFor();
+    await page.mouse.click(box.x + 60, box.y + 110, { button: "right" });
+    const menu = await $("menu").boundingBox();
+    assert(menu.y >= 0 && menu.y + menu.height <= 640, `from ${menu.y} to ${menu.y + menu.height} of 640`);
+    assert((await $("tooltip").count()) === 0, "what is told of a frame lies over its menu");
+    await page.keyboard.press("Escape");
+    await page.setViewportSize({ width: 1280, height: 900 });
   });
   await check("all_of_it_by_keys", async () => {
     await show();

@@ -358,6 +358,8 @@ await check("screen_reader_tree", async () => {
   const item = page.locator(`#${id}`);
   assert((await item.getAttribute("role")) === "treeitem" && (await item.getAttribute("aria-level")) === "2", "not the first child");
   assert(/percent|%/.test(await item.innerText()), await item.innerText());
+  const roots = (await tree()).nodes.depth.filter((d) => d === 1).length;
+  assert((await item.getAttribute("aria-posinset")) === "1" && (await item.getAttribute("aria-setsize")) === String(roots), `${await item.evaluate((e) => e.outerHTML)}, of ${roots}`);
 });
 await check("controls_have_names", async () => {
   const nameless = await page.evaluate(() =>

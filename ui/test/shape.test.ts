@@ -6,12 +6,16 @@ import { test } from "node:test";
 import { colorFrames, colorModes } from "../src/flame/color.ts";
 import { callees, invert } from "../src/flame/derive.ts";
 import { chainOf, foldChains, headOf, plainRows } from "../src/flame/fold.ts";
+import { functionTotals } from "../src/flame/functions.ts";
 import { heaviest, wholeOf, widestOf } from "../src/flame/heaviest.ts";
+import { mirror } from "../src/flame/mirror.ts";
 import { MOST_DETAIL, fit } from "../src/flame/names.ts";
 import { byName } from "../src/flame/order.ts";
 import { splice, shareTrimmed } from "../src/flame/splice.ts";
 import { Kind, type Tree, functionNamed, makeTexts, nameOf, place, sameFunction, settle, weightsOf } from "../src/flame/tree.ts";
 import { Rects, TRIMMED, besides, layout, nodeAt, sameView, viewOf } from "../src/flame/view.ts";
+import { sorted } from "../src/table/columns.ts";
+import { parse } from "../src/url/state.ts";
 import { type Stack, random, randomStacks, treeOf } from "./random.ts";
 
 const name = (t: Tree, node: number) => nameOf(t.functions, t.func[node]);
@@ -363,6 +367,36 @@ test("what has a colour stands in the legend where that does", () => {
     assert.equal(of.length, byNode ? t.n : t.functions.n);
     for (let i = 0; i < of.length; i++) assert.equal(legend[entry[i]].fill, of[i], `${mode}: ${i}`);
   }
+});
+
+test("a screen reader has the way to a frame, 25 on either side of it and 50 below it, each with its place among its siblings", () => {
+  const r = random(5);
+  for (let seed = 1; seed < 20; seed++) {
+    const t = treeOf(randomStacks(seed, 600, 120, 3));
+    const siblings = (i: number) => Array.from({ length: t.n }, (_, k) => k).filter((k) => t.parent[k] === t.parent[i]);
+    const node = r(t.n);
+    const way: number[] = [];
+    for (let i = node; i >= 0; i = t.parent[i]) way.push(i);
+    const place = siblings(node).indexOf(node);
+    const beside = node ? siblings(node).slice(Math.max(place - 25, 0), place + 26) : [];
+    const below = Array.from({ length: t.n }, (_, k) => k).filter((k) => t.parent[k] === node).slice(0, 50);
+    const want = [...new Set([...way, ...beside, ...below])].sort((a, b) => a - b);
+    assert.deepEqual(mirror(t, node), want.map((k) => ({ node: k, place: siblings(k).indexOf(k) + 1, of: siblings(k).length })));
+  }
+});
+
+test("a table is sorted by any of its columns, by texts, too", () => {
+  const t = treeOf(randomStacks(2, 200, 40));
+  const files = { ...t.functions, files: makeTexts(["", "a/x.c", "a/b.c"]), binaries: makeTexts(["/bin/z", "/lib/c"]) };
+  for (let f = 0; f < files.n; f++) (files.file[f] = f % 3), (files.line[f] = (f * 7) % 40), (files.binary[f] = f % 2);
+  const tree = { ...t, functions: files };
+  const totals = functionTotals(tree);
+  const binaries = (sort: string) => [...sorted(tree, totals, sort, null)].map((f) => (files.binary[f] ? "c" : "z"));
+  assert.deepEqual(binaries("binary"), binaries("binary").slice().sort());
+  assert.deepEqual(binaries("-binary"), binaries("binary").reverse());
+  const lines = [...sorted(tree, totals, "file", null)].filter((f) => files.file[f] === 2).map((f) => files.line[f]);
+  assert.deepEqual(lines, lines.slice().sort((a, b) => a - b));
+  assert.deepEqual(parse("sort=-file").wrong, []);
 });
 
 test("what changed is a share of A, and of B where A has nothing", () => {

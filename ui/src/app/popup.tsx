@@ -11,7 +11,7 @@ export function Popup(props: { items: Item[]; x: number; y: number; label: strin
   // Before it is seen: a key that is pressed then is meant for it.
   useLayoutEffect(() => {
     const before = document.activeElement as HTMLElement | null;
-    list.current?.querySelector("button")?.focus();
+    list.current?.querySelector("button")?.focus({ preventScroll: true });
     const away = (e: MouseEvent) => !list.current?.contains(e.target as Node) && close();
     addEventListener("mousedown", away);
     return () => {
@@ -19,6 +19,13 @@ export function Popup(props: { items: Item[]; x: number; y: number; label: strin
       if (!document.activeElement || document.activeElement === document.body) before?.focus();
     };
   }, []);
+  // Where all of it is in sight, if there is room for it.
+  useLayoutEffect(() => {
+    const own = list.current!;
+    own.style.top = `${props.y}px`;
+    const { top, bottom } = own.getBoundingClientRect();
+    own.style.top = `${props.y - Math.max(Math.min(bottom + 4 - innerHeight, top - 4), 0)}px`;
+  }, [props.x, props.y]);
   const step = (e: KeyboardEvent) => {
     const buttons = [...list.current!.querySelectorAll("button")];
     const i = buttons.indexOf(document.activeElement as HTMLButtonElement);
@@ -30,7 +37,7 @@ export function Popup(props: { items: Item[]; x: number; y: number; label: strin
     e.stopPropagation();
   };
   return (
-    <div class="menu" role="menu" ref={list} data-testid="menu" style={{ left: `${props.x}px`, top: `${props.y}px` }} onKeyDown={step} aria-label={props.label}>
+    <div class="menu" role="menu" ref={list} data-testid="menu" style={{ left: `${props.x}px` }} onKeyDown={step} aria-label={props.label}>
       {props.items.map(([text, act]) => (
         <button key={text} role="menuitem" onClick={() => (close(), act())}>
           {text}

@@ -10,6 +10,7 @@ import type { Coloring } from "./color.ts";
 import { type Rows, headOf, plainRows } from "./fold.ts";
 import { Labels, nameFor } from "./label.ts";
 import { type Look, fillOf } from "./look.ts";
+import { mirror } from "./mirror.ts";
 import { paint, paintOverlay } from "./paint.ts";
 import { USUAL_DETAIL } from "./names.ts";
 import { type Tree } from "./tree.ts";
@@ -46,13 +47,6 @@ const MOVING_NAMES_MS = 2;
 
 /** For tests, when the address asks for it. */
 const inspected = new URLSearchParams(location.search).has("e2e");
-
-/** Children that weigh something, heaviest first as they come. */
-function children(t: Tree, node: number): number[] {
-  const out: number[] = [];
-  for (let c = node + 1; c < t.end[node] && out.length < 50; c = t.end[c]) out.push(c);
-  return out;
-}
 
 function sibling(t: Tree, node: number, step: number): number {
   const parent = t.parent[node];
@@ -361,6 +355,7 @@ export function FlamePanel(props: PanelProps) {
   };
 
   const mirrored = props.selected >= 0 ? props.selected : zoom;
+  const mirrorOf = useMemo(() => mirror(tree, mirrored), [tree, mirrored]);
   return (
     <div
       class="flame"
@@ -400,15 +395,16 @@ export function FlamePanel(props: PanelProps) {
         e.preventDefault();
         const r = box.current!.getBoundingClientRect();
         props.onSelect(node);
+        setHovered({ tree, node: -1, x: 0, y: 0 });
         props.onMenu(node, e.clientX - r.left, e.clientY - r.top);
       }}
     >
       <canvas ref={baseCanvas} class="layer" aria-hidden="true" />
       <canvas ref={overlay} class="layer" aria-hidden="true" data-testid="flame-overlay" />
       <div class="unseen" data-testid="flame-tree">
-        {mirror(tree, mirrored).map((n) => (
-          <div id={`${id}-${n}`} key={n} role="treeitem" aria-level={tree.depth[n] + 1} aria-selected={n === mirrored} aria-expanded={tree.end[n] > n + 1}>
-            {props.describe(n)}
+        {mirrorOf.map((m) => (
+          <div id={`${id}-${m.node}`} key={m.node} role="treeitem" aria-level={tree.depth[m.node] + 1} aria-posinset={m.place} aria-setsize={m.of} aria-selected={m.node === mirrored} aria-expanded={tree.end[m.node] > m.node + 1 ? true : undefined}>
+            {props.describe(m.node)}
           </div>
         ))}
       </div>
@@ -443,13 +439,4 @@ function expose(t: Tree, rects: Rects, view: View, look: Look, panel: Panel): vo
     });
   const hooks = { visible: () => rects.n, frames, view: () => ({ ...view }), panel: () => ({ ...panel, ground: look.theme.panel }), nodes: () => t.n };
   Object.assign(window, { __ui: hooks });
-}
-
-/** The way to a node, its siblings and children: what a screen reader can walk. */
-function mirror(t: Tree, node: number): number[] {
-  const out = new Set<number>();
-  for (let i = node; i >= 0 && out.size < 60; i = t.parent[i]) out.add(i);
-  if (t.parent[node] >= 0) children(t, t.parent[node]).slice(0, 25).forEach((c) => out.add(c));
-  children(t, node).forEach((c) => out.add(c));
-  return [...out].sort((a, b) => a - b);
 }

@@ -3,9 +3,11 @@
 
 import * as format from "../app/format.ts";
 import type { Totals } from "../flame/functions.ts";
+import { baseName } from "../flame/color.ts";
+import { visible } from "../flame/names.ts";
 import { samplesOf } from "../flame/samples.ts";
 import { tester } from "../flame/significance.ts";
-import { type Tree, nameOf } from "../flame/tree.ts";
+import { type Tree, nameOf, textAt } from "../flame/tree.ts";
 
 export interface Column {
   key: string;
@@ -68,7 +70,17 @@ export function columnsOf(tree: Tree, t: Totals, extra: readonly string[] = []):
   ];
 }
 
-/** Function ids in the order of the table; equal ones by name. */
+export function fileOf(t: Tree, f: number): string {
+  const file = visible(textAt(t.functions.files, t.functions.file[f]));
+  return file && t.functions.line[f] ? `${file}:${t.functions.line[f]}` : file;
+}
+
+export const binaryOf = (t: Tree, f: number): string => visible(baseName(textAt(t.functions.binaries, t.functions.binary[f])));
+
+/** Those that are no numbers. */
+const textColumns: Record<string, (t: Tree, f: number) => string> = { name: (t, f) => nameOf(t.functions, f), file: fileOf, binary: binaryOf };
+
+/** Function ids in the order of the table; equal ones the heaviest first. */
 export function sorted(tree: Tree, totals: Totals, sort: string, marked: Uint8Array | null): Uint32Array {
   const down = sort.startsWith("-");
   const key = down ? sort.slice(1) : sort;
@@ -77,10 +89,11 @@ export function sorted(tree: Tree, totals: Totals, sort: string, marked: Uint8Ar
   for (let f = 0; f < ids.length; f++) if (!marked || marked[f]) if (totals.total[f] !== 0 || totals.totalB?.[f]) ids[n++] = f;
   const kept = ids.subarray(0, n);
   const sign = down ? -1 : 1;
-  if (key === "name") {
-    const names = new Map<number, string>();
-    kept.forEach((f) => names.set(f, nameOf(tree.functions, f)));
-    return kept.sort((p, q) => sign * names.get(p)!.localeCompare(names.get(q)!) || p - q);
+  const textOf = textColumns[key];
+  if (textOf) {
+    const texts = new Map<number, string>();
+    kept.forEach((f) => texts.set(f, textOf(tree, f)));
+    return kept.sort((p, q) => sign * texts.get(p)!.localeCompare(texts.get(q)!, undefined, { numeric: key === "file" }) || totals.total[q] - totals.total[p] || p - q);
   }
   const columns = columnsOf(tree, totals, extraColumns);
   const column = columns.find((c) => c.key === key) ?? columns[0];

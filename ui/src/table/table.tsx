@@ -3,11 +3,10 @@
 
 import { useLayoutEffect, useMemo, useRef, useState } from "preact/hooks";
 import * as format from "../app/format.ts";
-import { baseName } from "../flame/color.ts";
 import type { Totals } from "../flame/functions.ts";
 import { visible } from "../flame/names.ts";
-import { type Tree, nameOf, textAt } from "../flame/tree.ts";
-import { columnsOf, sorted } from "./columns.ts";
+import { type Tree, nameOf } from "../flame/tree.ts";
+import { binaryOf, columnsOf, fileOf, sorted } from "./columns.ts";
 
 export interface TableProps {
   tree: Tree;
@@ -21,11 +20,6 @@ export interface TableProps {
   onOpen: (func: number) => void;
   onCopy: (rows: number[]) => void;
   onPoint: (func: number) => void; // -1: at none any more
-}
-
-function fileOf(t: Tree, f: number): string {
-  const file = visible(textAt(t.functions.files, t.functions.file[f]));
-  return file && t.functions.line[f] ? `${file}:${t.functions.line[f]}` : file;
 }
 
 const ROW = 24;
@@ -73,10 +67,11 @@ export function FunctionTable(props: TableProps) {
     else return;
     e.preventDefault();
   };
-  const head = (key: string, text: string, numeric: boolean) => {
+  const head = (key: string, text: string, kind: "number" | "grow" | "file" | "binary") => {
+    const numeric = kind === "number";
     const mine = sort === key || sort === `-${key}`;
     return (
-      <div class={numeric ? "cell number" : "cell grow"} role="columnheader" aria-sort={!mine ? "none" : sort.startsWith("-") ? "descending" : "ascending"}>
+      <div class={`cell ${kind}`} role="columnheader" aria-sort={!mine ? "none" : sort.startsWith("-") ? "descending" : "ascending"}>
         <button class="plain" data-testid={`sort-${key}`} onClick={() => props.onSort(sort === `-${key}` ? key : numeric ? `-${key}` : sort === key ? `-${key}` : key)}>
           {text}
           <span aria-hidden="true">{mine ? (sort.startsWith("-") ? " \u25be" : " \u25b4") : ""}</span>
@@ -88,10 +83,10 @@ export function FunctionTable(props: TableProps) {
   return (
     <div class="table" role="grid" aria-rowcount={rows.length + 1} aria-label="Functions" data-testid="table">
       <div class="row head" role="row">
-        {columns.map((c) => head(c.key, c.head, true))}
-        {head("name", "Function", false)}
-        {withFile && <div class="cell file" role="columnheader">File</div>}
-        <div class="cell binary" role="columnheader">Binary</div>
+        {columns.map((c) => head(c.key, c.head, "number"))}
+        {head("name", "Function", "grow")}
+        {withFile && head("file", "File", "file")}
+        {head("binary", "Binary", "binary")}
       </div>
       <div class="rows" ref={box} tabIndex={0} onScroll={(e) => setTop(e.currentTarget.scrollTop)} onKeyDown={onKey} onMouseLeave={() => props.onPoint(-1)} onBlur={() => props.onPoint(-1)} aria-label="Rows of functions">
         <div style={{ height: `${rows.length * ROW}px`, position: "relative" }}>
@@ -121,7 +116,7 @@ export function FunctionTable(props: TableProps) {
                 <span class="over">{visible(nameOf(tree.functions, f))}</span>
               </div>
               {withFile && <div class="cell file" role="gridcell" title={fileOf(tree, f)}>{fileOf(tree, f)}</div>}
-              <div class="cell binary" role="gridcell">{visible(baseName(textAt(tree.functions.binaries, tree.functions.binary[f])))}</div>
+              <div class="cell binary" role="gridcell">{binaryOf(tree, f)}</div>
             </div>
           ))}
         </div>

@@ -186,7 +186,7 @@ const keys: Key[] = [
   text("z", (s) => s.zoom, (s, v) => (s.zoom = v)),
   text("x", (s) => s.selected, (s, v) => (s.selected = v)),
   text("sw", (s) => s.sandwich, (s, v) => (s.sandwich = v)),
-  { key: "sort", read: (v, s) => /^-?(self|total|name|delta|selfB|totalB|change|samples)$/.test(v) && ((s.sort = v), true), write: (s) => (s.sort === defaults.sort ? "" : s.sort) },
+  { key: "sort", read: (v, s) => /^-?(self|total|name|file|binary|delta|selfB|totalB|change|samples)$/.test(v) && ((s.sort = v), true), write: (s) => (s.sort === defaults.sort ? "" : s.sort) },
   { key: "cols", read: readColumns, write: (s) => s.columns.join(",") },
   { key: "tz", read: (v, s) => v === "utc" && ((s.utc = true), true), write: (s) => (s.utc ? "utc" : "") },
   text("b.q", (s) => s.b.q, (s, v) => (s.b = { ...s.b, q: v })),
