@@ -42,6 +42,28 @@ export async function ways(t) {
     await $("crumbs").getByText("step_3", { exact: true }).click();
     await zoomedTo("step_3");
   });
+  await check("a_click_outside_of_the_zoom_leads_back", async () => {
+    await page.goto(`${url}open?e2e=1`);
+    await $("open-file").setInputFiles({ name: "stairs.folded", mimeType: "text/plain", buffer: Buffer.from(stairs()) });
+    await settled();
+    await $("flame").focus();
+    for (let i = 0; i < 5; i++) await page.keyboard.press("ArrowDown");
+    await page.keyboard.press("Enter");
+    await zoomedTo("step_4");
+    const fills = () => page.evaluate(() => Object.fromEntries(window.__ui.frames().filter((f) => /^step_[0-5]$/.test(f.name)).map((f) => [f.name, f.fill])));
+    await page.waitForFunction(() => window.__ui.frames().find((f) => f.name === "step_4")?.w > 500);
+    const faded = await fills();
+    assert(new Set(["step_0", "step_1", "step_2", "step_3"].map((n) => faded[n])).size === 1 && faded.step_4 === faded.step_5 && faded.step_3 !== faded.step_4, JSON.stringify(faded));
+    const box = await $("flame").boundingBox();
+    const at = await page.evaluate(() => window.__ui.frames().find((f) => f.name === "step_1").y);
+    await page.mouse.click(box.x + 30, box.y + at + 8);
+    await zoomedTo("step_1");
+    // What is within the zoom is selected, and nothing else.
+    const within = await page.evaluate(() => window.__ui.frames().find((f) => f.name === "step_3").y);
+    await page.mouse.click(box.x + 30, box.y + within + 8);
+    await $("details").getByText("step_3", { exact: true }).waitFor();
+    await zoomedTo("step_1");
+  });
   await check("swap_turns_every_sign", async () => {
     const whole = encodeURIComponent(`${cpu}{}`);
     const [from, to] = ["from", "to"].map((k) => new URLSearchParams(fixed).get(k));

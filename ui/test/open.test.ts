@@ -111,7 +111,7 @@ test("two files: one tree, whose sides are each file's own tree", () => {
 
 const lookOf = (t: Tree): Look => ({
   theme: { dark: false, muted: "#d8d8d8", unmatched: "#dcdcdc", match: "#c24fd1", line: "#15181d", hover: "#15181d", panel: "#ffffff", stripes: "", veil: "" },
-  coloring: colorFrames(t, "none"), changes: "blue-orange", marked: null, selected: -1, names: new Map(), significant: null, rows: plainRows(t), detail: 4,
+  coloring: colorFrames(t, "none"), changes: "blue-orange", marked: null, selected: -1, zoom: 0, names: new Map(), significant: null, rows: plainRows(t), detail: 4,
 });
 
 test("a picture of a tree holds its frames, and names are text", () => {

@@ -46,12 +46,13 @@ export function ExportMenu(props: Drawn) {
     const t = props.kept.tree;
     const s = state.value;
     const found = matches.value?.of === props.upright.id && s.search ? matches.value.found.functions : null;
+    const zoom = follow(t, s.zoom).node;
     const look: Look = {
-      theme: theme.value, coloring: colorFrames(t, s.color), changes: valueOf("changes"), marked: found, selected: -1,
+      theme: theme.value, coloring: colorFrames(t, s.color), changes: valueOf("changes"), marked: found, selected: -1, zoom,
       names: new Map(), significant: s.significant ? significance(t) : null, rows: plainRows(t), detail: s.detail,
     };
     try {
-      download("flame.svg", new Blob([svgOf(t, follow(t, s.zoom).node, look, s.flame, (n) => describe(t, n))], { type: "image/svg+xml" }));
+      download("flame.svg", new Blob([svgOf(t, zoom, look, s.flame, (n) => describe(t, n))], { type: "image/svg+xml" }));
     } catch (e) {
       toast(`This has no room in a picture: ${(e as Error).message}`);
     }

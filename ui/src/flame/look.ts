@@ -26,6 +26,7 @@ export interface Look {
   alone?: number; // of the legend: all else is as if not found
   func?: number; // whose frames are pointed out; -1: none's
   selected: number;
+  zoom: number; // what leads to it is faded
   names: Map<number, string>; // what has been read already
   significant: Uint8Array | null; // of a diff, by node: 0 is drawn neutral
   rows: Rows;
@@ -40,6 +41,11 @@ const FOUND = 61;
 const NOT_FOUND = 62;
 const ROOT = 63;
 
+/** Whether a node is on the way to another one. */
+export function isAbove(t: Tree, node: number, other: number): boolean {
+  return node < other && other < t.end[node];
+}
+
 /** Which of the colours a node has. */
 export function slotOf(t: Tree, node: number, look: Look): number {
   if (node === TRIMMED) return OUTSIDE;
@@ -48,6 +54,7 @@ export function slotOf(t: Tree, node: number, look: Look): number {
   const { coloring } = look;
   const at = coloring.byNode ? node : t.func[node];
   if (look.alone !== undefined && node > 0 && coloring.entry[at] !== look.alone) return NOT_FOUND;
+  if (node > 0 && isAbove(t, node, look.zoom)) return NOT_FOUND;
   if (t.b) return CHANGES + (look.significant && !look.significant[node] ? 4 : diffStep(t.total[node], t.b.total[node] * t.b.factor));
   return node === 0 ? ROOT : coloring.of[at];
 }

@@ -9,7 +9,7 @@ import { theme } from "../theme/theme.ts";
 import type { Coloring } from "./color.ts";
 import { type Rows, headOf, plainRows } from "./fold.ts";
 import { Labels, nameFor } from "./label.ts";
-import { type Look, fillOf } from "./look.ts";
+import { type Look, fillOf, isAbove } from "./look.ts";
 import { mirror } from "./mirror.ts";
 import { paint, paintOverlay } from "./paint.ts";
 import { USUAL_DETAIL } from "./names.ts";
@@ -95,6 +95,7 @@ export function FlamePanel(props: PanelProps) {
     alone: props.alone,
     func: props.func,
     selected: props.selected,
+    zoom,
     names,
     significant: props.significant,
     rows,
@@ -197,7 +198,7 @@ export function FlamePanel(props: PanelProps) {
     return () => media.removeEventListener("change", again);
   }, [ratio]);
 
-  useLayoutEffect(redraw, [size.width, size.height, props.coloring, props.marked, props.alone, props.significant, props.selected, theme.value, look.changes, row, flip, rows, props.detail]);
+  useLayoutEffect(redraw, [size.width, size.height, props.coloring, props.marked, props.alone, props.significant, props.selected, zoom, theme.value, look.changes, row, flip, rows, props.detail]);
   useLayoutEffect(redrawOverlay, [hovered.node, props.func]);
   useEffect(() => () => [frame, namesFrame, overlayFrame].forEach((f) => cancelAnimationFrame(f.current)), []);
 
@@ -383,7 +384,9 @@ export function FlamePanel(props: PanelProps) {
         }
         if (!d || d.moved) return;
         const node = at(e);
-        if (node >= 0) props.onSelect(node);
+        if (node < 0) return;
+        props.onSelect(node);
+        if (isAbove(tree, node, zoom)) props.onZoom(node);
       }}
       onDblClick={(e) => {
         const node = at(e);
