@@ -3,12 +3,13 @@
 //
 //	node build.mjs [DIR]
 //
-// Writes DIR (ui/dist) anew: index.html, icon.svg, licences.txt, app-HASH.js, worker-HASH.js, app-HASH.css, and `files`, which lists them
+// Writes DIR (ui/dist) anew: index.html, icon.svg, licences.txt, app-HASH.js and the pieces that
+// it needs at once or later, worker-HASH.js, app-HASH.css, and `files`, which lists them
 // for whoever embeds them: NAME TYPE, and whether the name changes with the content.
 
 import { createHash } from "node:crypto";
 import { mkdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
-import { dirname, join } from "node:path";
+import { basename, dirname, join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { build } from "esbuild";
 
@@ -52,6 +53,18 @@ async function bundle(entry, options = {}) {
   return outputFiles;
 }
 
+/** The program in pieces: its entry, what that needs at once, and what is fetched when somebody wants it. */
+async function pieces(entry, options) {
+  const split = { splitting: true, metafile: true, format: "esm", outdir: out, entryNames: "app-[hash]", chunkNames: "[name]-[hash]" };
+  const { outputFiles, metafile } = await build({ ...common, entryPoints: [entry], ...split, ...options });
+  const outputs = Object.entries(metafile.outputs).map(([path, { entryPoint, imports }]) => ({ name: basename(path), entryPoint, imports: imports.filter((i) => i.kind === "import-statement").map((i) => basename(i.path)) }));
+  const { name } = outputs.find((o) => o.entryPoint === entry);
+  const needed = new Set([name]);
+  // A set is passed to its end, whatever is put into it meanwhile.
+  for (const one of needed) outputs.find((o) => o.name === one).imports.forEach((i) => needed.add(i));
+  return { scriptName: name, preloads: [...needed].slice(1), scripts: outputFiles.map((f) => [basename(f.path), f.contents]) };
+}
+
 function named(name, bytes) {
   const hash = createHash("sha256").update(bytes).digest("hex").slice(0, 10);
   const dot = name.lastIndexOf(".");
@@ -60,11 +73,10 @@ function named(name, bytes) {
 
 const [worker] = await bundle("src/worker/worker.ts", { format: "iife" });
 const workerName = named("worker.js", worker.contents);
-const [script] = await bundle("src/main.tsx", { plugins: [withoutIntl], jsx: "automatic", jsxImportSource: "preact", define: { WORKER: JSON.stringify(workerName) } });
+const { scriptName, preloads, scripts } = await pieces("src/main.tsx", { plugins: [withoutIntl], jsx: "automatic", jsxImportSource: "preact", define: { WORKER: JSON.stringify(workerName) } });
 const [style] = await bundle("src/theme/all.css");
-const scriptName = named("app.js", script.contents);
 const styleName = named("app.css", style.contents);
-const page = readFileSync(join(here, "src/index.html"), "utf8").replace("@STYLE@", styleName).replace("@SCRIPT@", scriptName);
+const page = readFileSync(join(here, "src/index.html"), "utf8").replace("@STYLE@", styleName).replace("@SCRIPT@", scriptName).replace("@PRELOADS@", preloads.map((p) => `<link rel="modulepreload" href="${p}">\n`).join(""));
 
 // What is bundled, and asks to be named.
 const licences = ["preact", "@preact/signals", "@preact/signals-core", "uplot"]
@@ -75,7 +87,7 @@ const files = [
   ["index.html", "text/html; charset=utf-8", page, false],
   ["licences.txt", "text/plain; charset=utf-8", licences, false],
   ["icon.svg", "image/svg+xml", readFileSync(join(here, "src/icon.svg")), false],
-  [scriptName, "text/javascript; charset=utf-8", script.contents, true],
+  ...scripts.map(([name, contents]) => [name, "text/javascript; charset=utf-8", contents, true]),
   [workerName, "text/javascript; charset=utf-8", worker.contents, true],
   [styleName, "text/css; charset=utf-8", style.contents, true],
 ];

@@ -370,6 +370,16 @@ export async function failures(t) {
     await settled();
     await page.unroute("**/worker-*.js");
   });
+  await check("a_part_that_cannot_be_fetched_is_told", async () => {
+    const fresh = await context.newPage();
+    await fresh.route("**/rest-*.js", (route) => route.fulfill({ status: 404 }));
+    await fresh.goto(`${url}status`);
+    await fresh.locator('[data-testid="failed"]').getByText("This part of the page could not be fetched").waitFor();
+    await fresh.unroute("**/rest-*.js");
+    await fresh.locator('[data-testid="failed-retry"]').click();
+    await fresh.waitForFunction(() => document.querySelector("main").innerText.includes("Storage"));
+    await fresh.close();
+  });
   await check("labels_that_fail_are_told", async () => {
     await open(`explore?q=${q}&${fixed}`);
     await page.route("**/api/v1/labels?*", (route) => route.fulfill({ status: 503, json: { detail: "too many questions" } }));

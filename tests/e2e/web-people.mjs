@@ -199,6 +199,18 @@ export async function people(t) {
     const [file] = await Promise.all([page.waitForEvent("download"), page.keyboard.press("Tab").then(() => page.keyboard.press("Enter"))]);
     assert(await file.path(), "nothing was saved");
   });
+  await check("a_table_is_ahead_of_the_graph", async () => {
+    await show();
+    await page.evaluate(() => document.activeElement?.blur());
+    const at = () => page.evaluate(() => document.activeElement?.dataset.testid ?? "");
+    for (let i = 0; i < 80 && (await at()) !== "to-table"; i++) await page.keyboard.press("Tab");
+    const box = await $("to-table").boundingBox();
+    assert((await at()) === "to-table" && box.x >= 0 && box.width > 24, `${await at()}: ${JSON.stringify(box)}`);
+    await page.keyboard.press("Enter");
+    await page.waitForFunction(() => document.activeElement?.classList.contains("rows"));
+    await page.keyboard.press("ArrowDown");
+    await $("table").locator(".row.selected").waitFor();
+  });
   await check("text_stands_out_from_its_ground", async () => {
     for (const scheme of ["light", "dark"]) {
       await page.emulateMedia({ colorScheme: scheme });

@@ -178,6 +178,25 @@ export async function query(t) {
     await page.waitForFunction(() => location.pathname.endsWith("/compare"));
     assert(Number(param("from")) === a && close(Number(param("b.from")), 0.8) && close(Number(param("b.to")), 0.95), page.url());
   });
+  await check("a_moment_has_a_menu", async () => {
+    await open(`explore?q=${whole}&${fixed}`);
+    const over = await boxOf(page.locator(".u-over"));
+    const choose = async (text) => {
+      await page.mouse.click(over.x + over.width / 2, over.y + 30, { button: "right" });
+      await $("menu").getByText(text).first().click();
+    };
+    const middle = (from + to) / 2;
+    const isNear = (ms) => Math.abs(ms - middle) < (to - from) * 0.01;
+    await choose(/^Compare 5 min before it/);
+    await page.waitForFunction(() => location.pathname.endsWith("/compare"));
+    const [a, b, c, d] = ["from", "to", "b.from", "b.to"].map((k) => Number(param(k)));
+    assert(b === c && isNear(b) && b - a === 300_000 && d - c === 300_000, page.url());
+    await page.goBack();
+    await ready();
+    await choose(/^Show 5 min before and after/);
+    await page.waitForFunction((f) => !location.search.includes(f), fixed);
+    assert(isNear((Number(param("from")) + Number(param("to"))) / 2) && param("to") - param("from") === 600_000, page.url());
+  });
   await check("a_time_without_length_is_told", async () => {
     for (const where of [`explore?q=${whole}&from=${to}&to=${from}`, `explore?q=${whole}&from=${to}&to=${to}&sel=1000-2000`, `compare?q=${whole}&${fixed}&b.from=now&b.to=now-1h`]) {
       await page.goto(`${url}${where}`);

@@ -33,17 +33,18 @@ export async function settings(t) {
     page.evaluate(() => ({
       theme: document.documentElement.dataset.theme,
       row: window.__ui.panel().row,
+      letters: window.__ui.panel().letters,
       colour: document.querySelector('[data-testid="fg-colour"]').value,
       zone: document.querySelector('[data-testid="zone"]').textContent,
     }));
   const isLike = (a, b) => JSON.stringify(a) === JSON.stringify(b);
-  const wanted = { theme: "dark", rows: "26", colour: "kind", zone: "utc" };
-  const want = { theme: "dark", row: 26, colour: "kind", zone: "UTC" };
+  const wanted = { theme: "dark", rows: "26", letters: "11", colour: "kind", zone: "utc" };
+  const want = { theme: "dark", row: 26, letters: 11, colour: "kind", zone: "UTC" };
 
   await check("settings_act_and_survive_a_reload", async () => {
     await show();
     const before = await looks();
-    assert(before.row === 20 && before.colour === "binary", JSON.stringify(before));
+    assert(before.row === 20 && before.letters === 12 && before.colour === "binary", JSON.stringify(before));
     await set(wanted);
     await page.waitForFunction(() => window.__ui.panel().row === 26);
     assert(isLike(await looks(), want), JSON.stringify(await looks()));

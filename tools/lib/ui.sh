@@ -4,7 +4,8 @@
 # Happens in build/ui, a copy with the packages that ui/package-lock.json names, which npm fetches once. $top, $results and
 # logged() are tools/test's.
 
-ui_max_bytes=153600 # of all of ui/dist in gzip
+ui_max_bytes=153600   # of all of ui/dist in gzip
+ui_first_bytes=102400 # of what a page needs to be there
 
 # ui_packages: build/ui with its packages; false where they cannot be had
 ui_packages() {
@@ -29,11 +30,16 @@ ui_case() {
 }
 
 ui_dist_is_made() { rm -rf dist && node build.mjs && diff -r dist "$top/ui/dist"; }
+# ui_is_small MOST FILE..: in gzip, each by itself
 ui_is_small() {
-	bytes=$(for file in "$top"/ui/dist/*; do gzip -9 -c "$file" | wc -c; done | awk '{ n += $1 } END { print n }')
-	echo "$bytes bytes in gzip, at most $ui_max_bytes"
-	[ "$bytes" -le $ui_max_bytes ]
+	most=$1
+	shift
+	bytes=$(for file; do gzip -9 -c "$file" | wc -c; done | awk '{ n += $1 } END { print n }')
+	echo "$bytes bytes in gzip, at most $most"
+	[ "$bytes" -le "$most" ]
 }
+# ui_named_by PAGE: the files that it names, where it is
+ui_named_by() { sed -nE "s|.*(src\|href)=\"([^\"]*)\".*|${1%/*}/\2|p" "$1"; }
 # Nothing is made code or markup out of text, and nobody else is asked. The names of XML's own vocabularies are no addresses.
 ui_is_safe() {
 	! grep -rnE 'innerHTML|dangerouslySet|eval\(|new Function|document\.write' "$top/ui/src" &&
@@ -55,7 +61,9 @@ step_ui() {
 		{
 			ui_case types node_modules/.bin/tsc -p .
 			ui_case dist_is_what_src_makes ui_dist_is_made
-			ui_case size ui_is_small
+			ui_case size ui_is_small $ui_max_bytes "$top"/ui/dist/*
+			# shellcheck disable=SC2046 # names without blanks
+			ui_case first_page ui_is_small $ui_first_bytes "$top"/ui/dist/index.html "$top"/ui/dist/worker-* $(ui_named_by "$top/ui/dist/index.html")
 			ui_case safe ui_is_safe
 			node test.mjs 2>>"$top/build/ui.log" | tee "$top/build/ui-test.out" |
 				sed -n 's/^ok [0-9]* - \(.*\)/ok ui: \1/p; s/^not ok [0-9]* - \(.*\)/not ok ui: \1; see build\/ui-test.out/p'

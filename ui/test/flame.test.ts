@@ -186,7 +186,7 @@ test("a search weighs each stack once", () => {
 });
 
 test("every frame that has a pixel is drawn where it is, and found there", () => {
-  const panel = { width: 800, height: 400, row: 20, flip: false };
+  const panel = { width: 800, height: 400, row: 20, letters: 12, flip: false };
   for (let seed = 1; seed < 12; seed++) {
     const t = treeOf(randomStacks(seed, 300, 40, 15));
     const rects = new Rects();

@@ -98,7 +98,7 @@ test("chains of only children are a row, others stay", () => {
 });
 
 test("folded trees lose no frame that is not in a chain, and all are found where they are", () => {
-  const panel = { width: 800, height: 400, row: 20, flip: false };
+  const panel = { width: 800, height: 400, row: 20, letters: 12, flip: false };
   for (let seed = 1; seed < 25; seed++) {
     const t = treeOf(randomStacks(seed, 6, 12, 10));
     const rows = foldChains(t, (head) => head % 5 === 0);
@@ -137,7 +137,7 @@ test("a part that is put in makes of a trimmed tree what it was", () => {
 });
 
 test("what is trimmed is drawn behind the children, as wide as it weighs", () => {
-  const panel = { width: 1000, height: 400, row: 20, flip: false };
+  const panel = { width: 1000, height: 400, row: 20, letters: 12, flip: false };
   for (let seed = 1; seed < 10; seed++) {
     const t = trimmed(treeOf(randomStacks(seed, 150, 12, 9)), 150);
     for (const tree of [t, byName(t)]) {
@@ -155,7 +155,7 @@ test("what is trimmed is drawn behind the children, as wide as it weighs", () =>
 test("no row of 192,000 frames has a hole, by weight or by name", () => {
   const r = random(1);
   const t = treeOf(Array.from({ length: 2000 }, (_, i) => ({ names: [`e${i}`, ...Array.from({ length: 95 }, () => `g${r(400)}`)], value: 1 })));
-  const panel = { width: 3840, height: 2000, row: 20, flip: false };
+  const panel = { width: 3840, height: 2000, row: 20, letters: 12, flip: false };
   for (const tree of [t, byName(t)]) {
     const rects = new Rects();
     layout(tree, { x0: 0, x1: tree.total[0], top: 0 }, panel, rects, plainRows(tree));
@@ -169,7 +169,7 @@ test("no row of 192,000 frames has a hole, by weight or by name", () => {
 test("a wide frame behind a narrow one is drawn, where siblings are by name", () => {
   const t = byName(treeOf([{ names: ["a"], value: 1 }, { names: ["b"], value: 10_000 }, { names: ["c"], value: 1 }, { names: ["d"], value: 5000 }]));
   const rects = new Rects();
-  layout(t, { x0: 0, x1: t.total[0], top: 0 }, { width: 500, height: 100, row: 20, flip: false }, rects, plainRows(t));
+  layout(t, { x0: 0, x1: t.total[0], top: 0 }, { width: 500, height: 100, row: 20, letters: 12, flip: false }, rects, plainRows(t));
   assert.deepEqual([...rects.node.subarray(0, rects.n)].filter((n) => n > 0).map((n) => name(t, n)), ["b", "d"]);
 });
 
@@ -341,7 +341,7 @@ test("what only B has lost is drawn and told, as a rate", () => {
   const both = withB(t, 4);
   const d: Tree = { ...both, trimmed: none, total: settle(t.n, t.parent, t.self, none).total };
   assert.equal(shareTrimmed(d, 0), shareTrimmed(t, 0));
-  const panel = { width: 1000, height: 400, row: 20, flip: false };
+  const panel = { width: 1000, height: 400, row: 20, letters: 12, flip: false };
   const drawn = (tree: Tree) => {
     const rects = new Rects();
     layout(tree, { x0: 0, x1: tree.width[0], top: 0 }, panel, rects, plainRows(tree));

@@ -7,18 +7,15 @@ import { nextTheme } from "../theme/theme.ts";
 import type { Screen } from "../url/state.ts";
 import { follows } from "./actions.ts";
 import { Boundary } from "./boundary.tsx";
-import { Compare } from "./compare.tsx";
 import { Explore } from "./explore.tsx";
 import { Dialog } from "./dialog.tsx";
 import { help, helpOpen, keyHint, keysOff, onKey, paletteOpen, setKeysOff, settingsOpen } from "./keys.ts";
-import { OpenFile } from "./open.tsx";
+import { Later } from "./later.tsx";
 import { Connection, Toasts } from "./parts.tsx";
 import { addressOf, go, screen, state } from "./store.ts";
 import { PaletteDialog } from "./palette.tsx";
 import { RangeDialog } from "./range.tsx";
 import { SettingsDialog } from "./settings.tsx";
-import { Pipeline, StatusPage } from "./system.tsx";
-import { Targets } from "./targets.tsx";
 
 const tabs: [Screen, string][] = [["explore", "Explore"], ["compare", "Compare"], ["targets", "Targets"], ["pipeline", "Pipeline"], ["status", "Status"], ["open", "Open file"]];
 
@@ -34,11 +31,11 @@ function Help() {
 
 function Content() {
   switch (screen.value) {
-    case "compare": return <Compare />;
-    case "targets": return <Targets />;
-    case "pipeline": return <Pipeline />;
-    case "status": return <StatusPage />;
-    case "open": return <OpenFile />;
+    case "compare": return <Later of="Compare" />;
+    case "targets": return <Later of="Targets" />;
+    case "pipeline": return <Later of="Pipeline" />;
+    case "status": return <Later of="StatusPage" />;
+    case "open": return <Later of="OpenFile" />;
     default: return <Explore />;
   }
 }

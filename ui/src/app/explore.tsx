@@ -7,9 +7,9 @@ import { QueryEditor } from "../query/editor.tsx";
 import { follows } from "./actions.ts";
 import { Boundary } from "./boundary.tsx";
 import { Empty, ErrorState, LoadBar, NoRange } from "./parts.tsx";
-import { Happened, useHappenings } from "./happened.tsx";
+import { Happened, compareSides, useHappenings } from "./happened.tsx";
 import { LabelsMenu } from "./labels.tsx";
-import { Popup } from "./popup.tsx";
+import { type Item, Popup } from "./popup.tsx";
 import { RangePicker } from "./range.tsx";
 import { Results } from "./results.tsx";
 import { valueItems } from "./values.ts";
@@ -79,19 +79,28 @@ function compareWith(range: [number, number]): void {
   go({ ...a, b: { q: s.q, from: String(range[0]), to: String(range[1]) }, zoom: "", selected: "" }, true, "compare");
 }
 
+/** A little of the time around a moment. */
+function momentItems(at: number): Item[] {
+  const around = (ms: number): [number, number] => [Math.max(at - ms, 0), Math.max(at - ms, 0) + 2 * ms];
+  return ([["30 s", 30_000], ["5 min", 300_000]] as const).flatMap(([text, ms]): Item[] => [
+    [`Show ${text} before and after ${format.time(at, state.value.utc)}`, () => go({ from: String(around(ms)[0]), to: String(around(ms)[1]), sel: null })],
+    [`Compare ${text} before it with ${text} after it`, () => compareSides({ before: [around(ms)[0], at], after: [at, around(ms)[1]] })],
+  ]);
+}
+
 function Metrics() {
   const s = state.value;
-  const [menu, setMenu] = useState<{ labels: Record<string, string>; x: number; y: number } | null>(null);
+  const [menu, setMenu] = useState<{ items: Item[]; label: string; x: number; y: number } | null>(null);
   const asked = series.value;
   const happened = useHappenings();
   const [from, to] = range.value ?? [0, 1];
   if (failed(asked)) return <ErrorState error={asked.error!} retry={run} />;
-  if (!asked.value) return <div class="chart" />;
+  if (!asked.value) return <section aria-label="Over time"><div class="chart" /></section>;
   return (
     <section aria-label="Over time" class={asked.loading || asked.error ? "stale metrics" : "metrics"}>
-      <Chart answer={asked.value} from={from} to={to} selection={s.sel} utc={s.utc} isRate={isRate.value} isCpu={isCpu.value} marks={happened.all} onSelect={(sel) => go({ sel })} onCompare={compareWith} onLabels={(labels, x, y) => setMenu({ labels, x, y })} />
+      <Chart answer={asked.value} from={from} to={to} selection={s.sel} utc={s.utc} isRate={isRate.value} isCpu={isCpu.value} marks={happened.all} onSelect={(sel) => go({ sel })} onCompare={compareWith} onLabels={(labels, x, y) => setMenu({ items: Object.entries(labels).flatMap(([k, v]) => valueItems(k, v)), label: "What to do with this line", x, y })} onMoment={(at, x, y) => setMenu({ items: momentItems(at), label: `What to do with ${format.time(at, s.utc)}`, x, y })} />
       <Happened {...happened} />
-      {menu && <Popup items={Object.entries(menu.labels).flatMap(([k, v]) => valueItems(k, v))} x={menu.x} y={menu.y} label="What to do with this line" close={() => setMenu(null)} />}
+      {menu && <Popup {...menu} close={() => setMenu(null)} />}
       {s.sel && (
         <p class="about">
           Selected {format.time(s.sel[0], s.utc)} – {format.time(s.sel[1], s.utc)}{" "}

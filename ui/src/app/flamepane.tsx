@@ -16,6 +16,7 @@ import * as format from "./format.ts";
 import { Heaviest } from "./heaviest.tsx";
 import type { ChipKind } from "../url/state.ts";
 import { addChip, copy, exactly } from "./actions.ts";
+import { takesFocus } from "../table/table.tsx";
 import { ofFrame } from "./keys.ts";
 import { Menu, type MenuAt, foldedLine } from "./menu.tsx";
 import { type Drawn, go, matches, pointed, screen, state, toast, tree } from "./store.ts";
@@ -137,6 +138,7 @@ export function Flame(props: Drawn & { seconds: number }) {
       <Breadcrumbs tree={t} zoom={zoomed.node} onZoom={zoomTo} />
       <div class="split">
         <div class="stage">
+          <button class="skip" data-testid="to-table" onClick={() => ((takesFocus.value = true), go({ panel: "table" }))}>Skip to the table</button>
           <FlamePanel
             tree={t}
             of={of}

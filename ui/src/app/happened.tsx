@@ -45,10 +45,8 @@ export function useHappenings(): { all: Happening[]; failed: string } {
   return { all: value ?? none, failed };
 }
 
-/** A: before it, B: after it. */
-function compare(at: number): void {
-  const [from, to] = range.value!;
-  const { before, after } = around(at, from, to);
+/** A: the time before a moment, B: the one after it. */
+export function compareSides({ before, after }: ReturnType<typeof around>): void {
   go({ from: String(before[0]), to: String(before[1]), sel: null, b: { q: state.value.q, from: String(after[0]), to: String(after[1]) }, zoom: "", selected: "" }, true, "compare");
 }
 
@@ -66,7 +64,7 @@ export function Happened(props: { all: Happening[]; failed: string }) {
               <tr key={`${h.at} ${h.text}`}>
                 <td>{format.time(h.at, state.value.utc)}</td>
                 <td class="wide">{visible(h.text)}</td>
-                <td><button class="link" onClick={() => compare(h.at)}>before and after</button></td>
+                <td><button class="link" onClick={() => compareSides(around(h.at, ...range.value!))}>before and after</button></td>
               </tr>
             ))}
           </tbody>

@@ -29,7 +29,7 @@ export const keysOff = (): boolean => valueOf("single_keys") === "off";
 /** Those of the graph, which has the focus for them, and what is no single key. */
 const others: [string, string][] = [
   ["arrows", "caller, heaviest callee, siblings"], ["Enter", "zoom to the selected frame"], ["Backspace", "zoom out"], ["Home, 0", "zoom to all"], ["+ -", "closer and further"], ["Shift and arrows", "move what is seen"],
-  ["Page up, down", "rows further up and down"], ["Shift", "held: what is told of a frame stays, to be copied from"], ["Shift and a drag", "on the graph: zoom to that part"], ["Shift F10", "what can be done with the frame"], ["Shift and arrows", "on the lines: select a time, which Enter takes"], ["Alt and a drag", "on the lines: compare that time with what is shown"],
+  ["Page up, down", "rows further up and down"], ["Shift", "held: what is told of a frame stays, to be copied from"], ["Shift and a drag", "on the graph: zoom to that part"], ["Shift F10", "what can be done with the frame"], ["Shift and arrows", "on the lines: select a time, which Enter takes"], ["Alt and a drag", "on the lines: compare that time with what is shown"], ["Right click", "on the lines: what is around a moment"],
   ["Ctrl F", "search; twice: the browser's own"], ["Ctrl K", "commands, screens and functions by name"], ["Ctrl Z, Ctrl Y", "a step back, and again"], ["Esc", "close; clear the selection; clear the search; cancel the question"],
 ];
 export const help = (): [string, string][] => [...shortcuts.map((s): [string, string] => [keyOf(s.id), s.text]), ...others];

@@ -3,9 +3,8 @@
 
 import { Chips } from "./chips.tsx";
 import { Flame } from "./flamepane.tsx";
-import { NoData } from "./nothing.tsx";
+import { Later } from "./later.tsx";
 import { Empty, ErrorState, Failed } from "./parts.tsx";
-import { Sandwich } from "./sandwich.tsx";
 import { type Answer, again, arrangeError, arranging, failed, isOld, run, screen, shown, state, tree } from "./store.ts";
 import { Summary } from "./summary.tsx";
 import { Table } from "./tablepane.tsx";
@@ -19,7 +18,7 @@ function Nothing(props: { asked: Answer }) {
         <p>Everything that was found is filtered out.</p>
       </Empty>
     );
-  return screen.value === "explore" ? <NoData from={from} to={to} /> : <Empty title="No data in this range"><p>The selectors match nothing that was stored then.</p></Empty>;
+  return screen.value === "explore" ? <Later of="NoData" from={from} to={to} /> : <Empty title="No data in this range"><p>The selectors match nothing that was stored then.</p></Empty>;
 }
 
 export function Results() {
@@ -47,7 +46,7 @@ export function Results() {
           {arrangeError.value && <Failed what="This order could not be made" why={arrangeError.value} retry={again} />}
           {(s.panel === "flame" || s.panel === "both") && <Flame {...drawn} seconds={seconds} />}
           {(s.panel === "table" || s.panel === "both") && <Table kept={drawn.upright} />}
-          {s.panel === "sandwich" && <Sandwich kept={asked.value} seconds={seconds} />}
+          {s.panel === "sandwich" && <Later of="Sandwich" kept={asked.value} seconds={seconds} />}
         </>
       )}
     </section>

@@ -8,7 +8,6 @@ import { functionTotals } from "../flame/functions.ts";
 import type { Look } from "../flame/look.ts";
 import { follow } from "../flame/path.ts";
 import { significance } from "../flame/significance.ts";
-import { svgOf } from "../flame/svg.ts";
 import { valueOf } from "../settings/kept.ts";
 import { theme } from "../theme/theme.ts";
 import { sorted } from "../table/columns.ts";
@@ -16,6 +15,7 @@ import { csvOf } from "../table/csv.ts";
 import { fixedTimes } from "../url/state.ts";
 import { copy, download } from "./actions.ts";
 import { describe } from "./figures.tsx";
+import { theRest } from "./later.tsx";
 import { type Drawn, addressOf, matches, now, panelRange, screen, selectorText, state, toast, treeParams } from "./store.ts";
 
 /** By a question of ours, so that the token goes with it. */
@@ -42,7 +42,7 @@ export function ExportMenu(props: Drawn) {
     download("functions.csv", new Blob([csvOf(tree, totals, rows)], { type: "text/csv" }));
   };
   /** As it is coloured and zoomed on the screen. */
-  const svg = () => {
+  const svg = async () => {
     const t = props.kept.tree;
     const s = state.value;
     const found = matches.value?.of === props.upright.id && s.search ? matches.value.found.functions : null;
@@ -51,8 +51,10 @@ export function ExportMenu(props: Drawn) {
       theme: theme.value, coloring: colorFrames(t, s.color), changes: valueOf("changes"), marked: found, selected: -1, zoom,
       names: new Map(), significant: s.significant ? significance(t) : null, rows: plainRows(t), detail: s.detail,
     };
+    const rest = await theRest().catch(() => toast("What draws pictures could not be fetched"));
+    if (!rest) return;
     try {
-      download("flame.svg", new Blob([svgOf(t, zoom, look, s.flame, (n) => describe(t, n))], { type: "image/svg+xml" }));
+      download("flame.svg", new Blob([rest.svgOf(t, zoom, look, s.flame, (n) => describe(t, n))], { type: "image/svg+xml" }));
     } catch (e) {
       toast(`This has no room in a picture: ${(e as Error).message}`);
     }
@@ -66,7 +68,7 @@ export function ExportMenu(props: Drawn) {
             {text}
           </button>
         ))}
-        <button onClick={svg}>SVG of the graph</button>
+        <button onClick={() => void svg()}>SVG of the graph</button>
         <button onClick={csv}>CSV of the table</button>
       </div>
     </details>

@@ -41,6 +41,7 @@ export interface ChartProps {
   onSelect: (range: [number, number] | null) => void;
   onCompare: (range: [number, number]) => void; // a drag with Alt
   onLabels: (labels: Record<string, string>, x: number, y: number) => void; // a menu is asked for
+  onMoment?: (at: number, x: number, y: number) => void; // one of a moment and what is around it
 }
 
 export function nameOfSeries(s: Pick<Line, "labels">): string {
@@ -230,6 +231,13 @@ export function Chart(props: ChartProps) {
     if (e.altKey) props.onCompare(range);
     else props.onSelect(range);
   };
+  const onMenu = (e: MouseEvent) => {
+    const u = plot.current;
+    if (!u || !props.onMoment || !(e.target as HTMLElement).closest(".u-over")) return;
+    e.preventDefault();
+    const place = box.current!.getBoundingClientRect();
+    props.onMoment(Math.round(u.posToVal(e.clientX - u.over.getBoundingClientRect().left, "x") * 1000), Math.min(e.clientX - place.left, place.width - 240), e.clientY - place.top);
+  };
   const toggle = (key: string) => {
     const next = new Set(hidden);
     if (!next.delete(key)) next.add(key);
@@ -242,7 +250,7 @@ export function Chart(props: ChartProps) {
   };
   return (
     <div class="lines">
-      <div ref={box} class="chart" style={{ minHeight: `${height}px` }} data-testid={props.testid ?? "metrics"} tabIndex={0} role="application" aria-label="Totals over time. Drag to select a range, with Alt to compare it; click for the nearest step; or arrows move, with Shift they select, Enter takes the range" onKeyDown={onKey} onBlur={() => setMarked(null)} onMouseDownCapture={(e) => ((withAlt.current = e.altKey), (pressed.current = e.clientX))} onClick={onClick} />
+      <div ref={box} class="chart" style={{ minHeight: `${height}px` }} data-testid={props.testid ?? "metrics"} tabIndex={0} role="application" aria-label="Totals over time. Drag to select a range, with Alt to compare it; click for the nearest step; right click for what is around a moment; or arrows move, with Shift they select, Enter takes the range" onKeyDown={onKey} onBlur={() => setMarked(null)} onMouseDownCapture={(e) => ((withAlt.current = e.altKey), (pressed.current = e.clientX))} onClick={onClick} onContextMenu={onMenu} />
       {cursor !== null && (
         <p class="readout" data-testid={`${props.testid ?? "metrics"}-cursor`} aria-hidden="true">
           {format.time(cursor, props.utc)}

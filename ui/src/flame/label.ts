@@ -16,9 +16,6 @@ const PADDING = 3;
 const LEAST = 3; // letters
 const BUCKETS = 16;
 
-/** Letters for rows of so many pixels. */
-const sizeFor = (row: number) => (row < 20 ? 11 : row > 20 ? 14 : 12);
-
 const widths = new Map<number, number>();
 function letterWidth(c: CanvasRenderingContext2D, size: number): number {
   let width = widths.get(size);
@@ -66,7 +63,7 @@ export class Labels {
   /** All that has room for letters, by how much. */
   plan(c: CanvasRenderingContext2D, t: Tree, p: Panel, rects: Rects, look: Look): void {
     this.style(c, p);
-    const width = letterWidth(c, sizeFor(p.row));
+    const width = letterWidth(c, p.letters);
     this.of = { t, p, rects, look, width };
     if (this.cutOf?.[0] !== t || this.cutOf[1] !== look.detail || this.cut.size > MOST_CUT) {
       this.cut.clear();
@@ -113,7 +110,7 @@ export class Labels {
   private style(c: CanvasRenderingContext2D, p: Panel): number {
     const ratio = devicePixelRatio || 1;
     c.setTransform(ratio, 0, 0, ratio, 0, 0);
-    c.font = `${sizeFor(p.row)}px ${FAMILY}`;
+    c.font = `${p.letters}px ${FAMILY}`;
     c.textBaseline = "middle";
     return ratio;
   }

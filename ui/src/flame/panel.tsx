@@ -4,7 +4,7 @@
 // Keeps the view (what is zoomed to, how far down) and what the mouse is over. Everything else is its owner's.
 
 import { useEffect, useId, useLayoutEffect, useMemo, useRef, useState } from "preact/hooks";
-import { isStill, rowHeight, valueOf } from "../settings/kept.ts";
+import { isStill, letterSize, rowHeight, valueOf } from "../settings/kept.ts";
 import { theme } from "../theme/theme.ts";
 import type { Coloring } from "./color.ts";
 import { type Rows, headOf, plainRows } from "./fold.ts";
@@ -86,7 +86,7 @@ export function FlamePanel(props: PanelProps) {
   const [isBlocked, setBlocked] = useState(false);
   const [frozen, setFrozen] = useState(false);
 
-  const panel: Panel = { ...size, row, flip };
+  const panel: Panel = { ...size, row, letters: letterSize.value, flip };
   const look: Look = {
     theme: theme.value,
     coloring: props.coloring,
@@ -198,7 +198,7 @@ export function FlamePanel(props: PanelProps) {
     return () => media.removeEventListener("change", again);
   }, [ratio]);
 
-  useLayoutEffect(redraw, [size.width, size.height, props.coloring, props.marked, props.alone, props.significant, props.selected, zoom, theme.value, look.changes, row, flip, rows, props.detail]);
+  useLayoutEffect(redraw, [size.width, size.height, props.coloring, props.marked, props.alone, props.significant, props.selected, zoom, theme.value, look.changes, row, panel.letters, flip, rows, props.detail]);
   useLayoutEffect(redrawOverlay, [hovered.node, props.func]);
   useEffect(() => () => [frame, namesFrame, overlayFrame].forEach((f) => cancelAnimationFrame(f.current)), []);
 

@@ -26,7 +26,7 @@ function rectsOf(t: Tree, zoom: number, look: Look, flip: boolean, height: numbe
   const rects = new Rects();
   const view = { x0: t.x[zoom], x1: t.x[zoom] + t.width[zoom], top: 0 };
   for (let least = 1; least <= WIDTH; least *= 2) {
-    layout(t, view, { width: WIDTH, height, row: ROW, flip }, rects, look.rows, least);
+    layout(t, view, { width: WIDTH, height, row: ROW, letters: 11, flip }, rects, look.rows, least);
     if (rects.n <= MOST) return rects;
   }
   throw new Error(`its stacks are ${look.rows.last + 1} frames deep, and a picture has room for ${MOST} frames: zoom in.`);

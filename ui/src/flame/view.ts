@@ -49,6 +49,7 @@ export interface Panel {
   width: number; // CSS pixels
   height: number;
   row: number; // height of a frame
+  letters: number; // their size
   flip: boolean; // the root is at the bottom
 }
 

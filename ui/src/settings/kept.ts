@@ -49,6 +49,8 @@ const reduced = matchMedia("(prefers-reduced-motion: reduce)");
 /** Asked when something is about to move. */
 export const isStill = (): boolean => valueOf("motion") === "none" || reduced.matches;
 export const rowHeight = computed(() => Number(valueOf("rows")));
+/** In pixels; those that rows have room for are small, usual or large as they are. */
+export const letterSize = computed(() => (valueOf("letters") === "rows" ? (rowHeight.value < 20 ? 11 : rowHeight.value > 20 ? 14 : 12) : Number(valueOf("letters"))));
 effect(() => {
   bytesStep.value = Number(valueOf("bytes"));
 });

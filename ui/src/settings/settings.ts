@@ -24,6 +24,7 @@ export const choices: Choice[] = [
   choice("order", "Order of frames", "weight", [["weight", "heaviest first"], ["name", "by name"]]),
   choice("root", "Root of the graph", "top", [["top", "at the top"], ["bottom", "at the bottom"]]),
   choice("rows", "Rows of the graph", "20", [["16", "small"], ["20", "usual"], ["26", "large"]]),
+  choice("letters", "Letters of the graph", "rows", [["rows", "as its rows"], ["11", "small"], ["12", "usual"], ["14", "large"]]),
   choice("motion", "Motion", "system", [["system", "as the system"], ["none", "none"]]),
   choice("single_keys", "Single keys", "on", [["on", "on"], ["off", "off"]]),
 ];

@@ -22,6 +22,9 @@ export interface TableProps {
   onPoint: (func: number) => void; // -1: at none any more
 }
 
+/** Whether the next table that is there takes the focus, once. */
+export const takesFocus = { value: false };
+
 const ROW = 24;
 const BEYOND = 10;
 
@@ -42,6 +45,8 @@ export function FunctionTable(props: TableProps) {
   useLayoutEffect(() => {
     const observer = new ResizeObserver(() => setHeight(box.current!.clientHeight));
     observer.observe(box.current!);
+    if (takesFocus.value) box.current!.focus();
+    takesFocus.value = false;
     return () => observer.disconnect();
   }, []);
 
