@@ -84,6 +84,16 @@ export async function ways(t) {
     assert(turned[0] === b && turned[1] === a, `${a}, ${b}: ${turned}`);
     assert(/▲/.test(before) && /▼/.test(await change()), `${before}; ${await change()}`);
   });
+  await check("a_side_without_data_is_told", async () => {
+    const [from, to] = ["from", "to"].map((k) => Number(new URLSearchParams(fixed).get(k)));
+    await page.goto(`${url}compare?q=${q}&from=${from - 7200_000}&to=${from - 3600_000}&b.from=${from}&b.to=${to}`);
+    await settled();
+    await $("cmp-empty").getByText("A has no data in that time").waitFor();
+    const shares = await $("heaviest").locator(".share").allInnerTexts();
+    assert(shares.length > 0 && shares.every((s) => parseFloat(s.replace("<", "")) <= 100), shares.join(" "));
+    await $("cmp-before").click();
+    await page.waitForFunction((f) => !location.search.includes(`from=${f}`), from - 7200_000);
+  });
   await check("compare_has_both_over_time", async () => {
     const [from, to] = ["from", "to"].map((k) => Number(new URLSearchParams(fixed).get(k)));
     const mid = Math.round((from + to) / 2);

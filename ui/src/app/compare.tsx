@@ -49,8 +49,10 @@ function Over(props: { name: string; testid: string; asked: Asked<SeriesAnswer>;
 
 /** How the two were made comparable, in words. */
 function How() {
-  const compare = (shown.value?.kept ?? tree.value.value)?.tree.meta.compare;
-  if (!compare) return null;
+  const t = (shown.value?.kept ?? tree.value.value)?.tree;
+  const compare = t?.meta.compare;
+  if (!t?.b || !compare) return null;
+  const empty = [t.total[0] === 0 && "A", t.b.total[0] === 0 && "B"].filter(Boolean).join(" and ");
   const words: Record<string, string> = {
     rate: "Values are compared per second of each side's time",
     mean: "Values are means over each side's time",
@@ -62,6 +64,7 @@ function How() {
   return (
     <p class="about" data-testid="cmp-how">
       {words[compare.by]}: A {format.duration(a.seconds * 1e9)} with {samples(a.samples)}, B {format.duration(b.seconds * 1e9)} with {samples(b.samples)}.
+      {empty && <b class="amber" data-testid="cmp-empty"> {empty} {empty.length > 1 ? "have" : "has"} no data in that time: choose another above.</b>}
       {compare.untested ? ` Nothing is tested: ${compare.untested}.` : ""}
     </p>
   );

@@ -152,7 +152,7 @@ export function Chart(props: ChartProps) {
         padding: [18, 32, 0, 0],
         legend: { show: false },
         scales: { x: { time: true, range: () => [latest.current.from / 1000, latest.current.to / 1000] }, y: { range: (_u, _min, max) => [0, max > 0 ? max * 1.05 : props.isRate && props.isCpu ? 1e9 : 1] } },
-        axes: [{ ...axis, space: 72, values: (_u, ticks, _axis, _space, step) => timeTicks(ticks, step, latest.current.utc) }, { ...axis, size: (u, texts) => sideFor(u.ctx, texts), space: 24, values: (_u, ticks) => ticks.map((v) => (props.isRate ? format.rate(v, 1, unit, props.isCpu) : format.value(v, unit))) }],
+        axes: [{ ...axis, space: 72, values: (_u, ticks, _axis, _space, step) => timeTicks(ticks, step, latest.current.utc) }, { ...axis, size: (u, texts) => sideFor(u.ctx, texts), space: 18, values: (_u, ticks) => ticks.map((v) => (props.isRate ? format.rate(v, 1, unit, props.isCpu) : format.value(v, unit))) }],
         series: [
           {},
           ...series.map((s, i) => ({
