@@ -66,6 +66,17 @@ class Pool {
     this.gatheredBrings[this.n++] = brings;
   }
 
+  /** What the gathered ones bring, which are none any more. */
+  drop(): [a: number, b: number] {
+    let [sumA, sumB] = [0, 0];
+    for (let i = 0; i < this.n; i++) {
+      sumA += this.a[this.gatheredBrings[i]];
+      sumB += this.b?.[this.gatheredBrings[i]] ?? 0;
+    }
+    this.n = 0;
+    return [sumA, sumB];
+  }
+
   /** The gathered ones as the drafts of one parent, in the order in which their functions came; behind `end` nothing is kept. */
   take(end: number, parent: number, depth: number): Draft[] {
     const { n, gathered, gatheredBrings, count, at, a, b } = this;
@@ -210,7 +221,9 @@ function expand(t: Tree, plan: Plan): Tree {
     drafts.push(d);
     if (isTrimmed) addTrimmed(t, lost, index, pool.nodes.subarray(d.from, d.to));
     step(t, d, pool);
-    push(pool.take(d.familyEnd, index, d.depth + 1), index, least);
+    // What is below one that is too light is so, too.
+    if (weightOf(d) < least) lost.add(index, ...pool.drop());
+    else push(pool.take(d.familyEnd, index, d.depth + 1), index, least);
   }
   for (const d of todo) lost.add(d.parent, d.sumA, d.sumB);
   return finish(drafts, lost, { functions: t.functions, meta: t.meta, factor: t.b?.factor ?? 0 });
