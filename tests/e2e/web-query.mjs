@@ -178,6 +178,14 @@ export async function query(t) {
     await page.waitForFunction(() => location.pathname.endsWith("/compare"));
     assert(Number(param("from")) === a && close(Number(param("b.from")), 0.8) && close(Number(param("b.to")), 0.95), page.url());
   });
+  await check("what_the_server_says_of_a_selector_stands_at_it", async () => {
+    const wrong = `${cpu}{comm=~"("}`;
+    await page.goto(`${url}explore?q=${encodeURIComponent(wrong)}&${fixed}`);
+    await $("query-error").getByText(`column ${wrong.indexOf('"') + 1}: regular expression`).waitFor();
+    await page.goto(`${url}compare?q=${whole}&${fixed}&b.q=${encodeURIComponent(wrong)}`);
+    await $("cmp-b").locator('[data-testid="query-error"]').getByText("regular expression").waitFor();
+    assert((await $("cmp-a").locator('[data-testid="query-error"]').count()) === 0, "A is not wrong");
+  });
   await check("a_moment_has_a_menu", async () => {
     await open(`explore?q=${whole}&${fixed}`);
     const over = await boxOf(page.locator(".u-over"));

@@ -7,7 +7,7 @@ import { csvOf } from "../src/table/csv.ts";
 import * as format from "../src/app/format.ts";
 import { isCpuTime } from "../src/flame/samples.ts";
 import { functionTotals } from "../src/flame/functions.ts";
-import { meaning, parseSelector, placeAt, quote, readLabel, readNames, withMatcher, writeName, writeNames, writeSelector } from "../src/query/selector.ts";
+import { faultTold, meaning, parseSelector, placeAt, quote, readLabel, readNames, withMatcher, writeName, writeNames, writeSelector } from "../src/query/selector.ts";
 import { moment, readMoment, resolve, shifted } from "../src/url/range.ts";
 import { type State, chipText, defaults, fields, fixedTimes, parse, readChipText, screenOf, sideB, write } from "../src/url/state.ts";
 import { random, randomStacks, treeOf } from "./random.ts";
@@ -73,6 +73,14 @@ test("500 addresses of anything: no exception, what is wrong is told", () => {
 
 test("a time that is moved stays as long as it is, and behind 1970", () => {
   assert.deepEqual([-200, 300, -5000].map((by) => shifted([1000, 1500], by)), [{ from: "800", to: "1300" }, { from: "1300", to: "1800" }, { from: "0", to: "500" }]);
+});
+
+test("what the server says of a selector stands where it is wrong", () => {
+  const q = 'cpu{größe=~"("}';
+  const problem = 'selector: column 14: regular expression "(": a ( has no ) (offset 0)';
+  assert.deepEqual(faultTold(problem, q), { at: q.indexOf('"'), text: 'regular expression "(": a ( has no ) (offset 0)' });
+  assert.deepEqual(["", "A", "B"].map((side) => faultTold(problem.replace("selector", "selector B"), q, side) !== null), [false, false, true]);
+  assert.equal(faultTold('hide: regular expression "(": a ( has no )', q), null);
 });
 
 test("screens by the last part of a path", () => {

@@ -15,7 +15,6 @@ import { Connection, Toasts } from "./parts.tsx";
 import { addressOf, go, screen, state } from "./store.ts";
 import { PaletteDialog } from "./palette.tsx";
 import { RangeDialog } from "./range.tsx";
-import { SettingsDialog } from "./settings.tsx";
 
 const tabs: [Screen, string][] = [["explore", "Explore"], ["compare", "Compare"], ["targets", "Targets"], ["pipeline", "Pipeline"], ["status", "Status"], ["open", "Open file"]];
 
@@ -77,7 +76,7 @@ export function App() {
         <Boundary key={screen.value}><Content /></Boundary>
       </main>
       <Help />
-      <SettingsDialog />
+      <Dialog title="Settings" testid="settings" isOpen={settingsOpen}><Later of="SettingsSheet" /></Dialog>
       <RangeDialog />
       <PaletteDialog />
       <Toasts />

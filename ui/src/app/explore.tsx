@@ -4,6 +4,7 @@
 import { useEffect, useState } from "preact/hooks";
 import { Chart } from "../chart/chart.tsx";
 import { QueryEditor } from "../query/editor.tsx";
+import { faultTold } from "../query/selector.ts";
 import { follows } from "./actions.ts";
 import { Boundary } from "./boundary.tsx";
 import { Empty, ErrorState, LoadBar, NoRange } from "./parts.tsx";
@@ -51,7 +52,7 @@ function QueryBar() {
     <section class="querybar" aria-label="Query">
       <div class="bar">
         <TypeSelect value={s.q} onChange={(q) => go({ q, sel: null, zoom: "", selected: "" })} />
-        <QueryEditor text={s.q} types={(types.value.value ?? []).map((t) => t.type)} from={from} to={to} label="Selector" onFault={setWrong} onRun={(q) => q !== s.q && go({ q, sel: null })} />
+        <QueryEditor text={s.q} types={(types.value.value ?? []).map((t) => t.type)} from={from} to={to} label="Selector" told={faultTold(tree.value.error?.message ?? "", s.q)} onFault={setWrong} onRun={(q) => q !== s.q && go({ q, sel: null })} />
         <LabelsMenu title="Lines by" testid="sum" help="A line for each of these labels' values" picked={s.sum} onPick={(sum) => go({ sum })} />
         <RangePicker from={s.from} to={s.to} testid="range" onChange={(f, t) => go({ from: f, to: t, sel: null })} />
         <select aria-label="Refresh" data-testid="refresh" value={String(refreshEvery.value)} onChange={(e) => (refreshEvery.value = Number(e.currentTarget.value))}>

@@ -6,5 +6,6 @@ export { Compare } from "./compare.tsx";
 export { NoData } from "./nothing.tsx";
 export { OpenFile } from "./open.tsx";
 export { Sandwich } from "./sandwich.tsx";
+export { SettingsSheet } from "./settings.tsx";
 export { Pipeline, StatusPage } from "./system.tsx";
 export { Targets } from "./targets.tsx";

@@ -1,12 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // app/settings.tsx - the settings, and their file
 
-import { useRef, useState } from "preact/hooks";
+import { useLayoutEffect, useRef, useState } from "preact/hooks";
 import { choose, keep, keyOf, settings, unkept, valueOf } from "../settings/kept.ts";
 import { type Choice, MOST_BYTES, type Settings, choices, isUsual, keyFault, read, shortcuts, usual, write } from "../settings/settings.ts";
 import { download } from "./actions.ts";
-import { Dialog } from "./dialog.tsx";
-import { settingsOpen } from "./keys.ts";
 import { go } from "./store.ts";
 import { preferred, viewOf } from "./view.ts";
 
@@ -107,14 +105,17 @@ function Files() {
   );
 }
 
-export function SettingsDialog() {
+export function SettingsSheet() {
+  const grid = useRef<HTMLDivElement>(null);
+  // The dialog may have been there before it.
+  useLayoutEffect(() => grid.current?.querySelector("select")?.focus(), []);
   return (
-    <Dialog title="Settings" testid="settings" isOpen={settingsOpen}>
+    <>
       <p class="about">This browser keeps them, for all of its tabs. An address with anything in it shows what it says, and the usual for the rest: a link looks the same to everybody.</p>
       {unkept.value && <p class="amber" role="alert">They last no longer than this tab: {unkept.value}</p>}
-      <div class="settings">{choices.map((c) => <One key={c.key} of={c} />)}</div>
+      <div class="settings" ref={grid}>{choices.map((c) => <One key={c.key} of={c} />)}</div>
       <Keys />
       <Files />
-    </Dialog>
+    </>
   );
 }

@@ -4,7 +4,7 @@
 import { visible } from "../flame/names.ts";
 import { useEffect, useId, useRef, useState } from "preact/hooks";
 import * as api from "../api/client.ts";
-import { type Place, meaning, parseSelector, placeAt, quote, writeName } from "./selector.ts";
+import { type Fault, type Place, meaning, parseSelector, placeAt, quote, writeName } from "./selector.ts";
 
 export interface EditorProps {
   text: string;
@@ -13,6 +13,7 @@ export interface EditorProps {
   to: number;
   onRun: (text: string) => void;
   onFault?: (isWrong: boolean) => void; // of what is typed
+  told?: Fault | null; // what the server says of `text`
   label: string;
   testid?: string;
 }
@@ -77,10 +78,12 @@ export function QueryEditor(props: EditorProps) {
   useEffect(() => setText(props.text), [props.text]);
 
   const parsed = parseSelector(text);
-  const fault = "fault" in parsed ? parsed.fault : null;
+  const own = "fault" in parsed ? parsed.fault : null;
+  const fault = own ?? (text === props.text ? (props.told ?? null) : null);
 
   const isWrong = fault !== null && text !== "";
-  useEffect(() => props.onFault?.(isWrong), [isWrong]);
+  // What the server could not take may be asked once more.
+  useEffect(() => props.onFault?.(isWrong && own !== null), [isWrong, own !== null]);
 
   const complete = (value: string, caret: number) => {
     const mine = ++asked.current;

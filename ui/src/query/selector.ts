@@ -179,6 +179,15 @@ export function parseSelector(s: string): { selector: Selector } | { fault: Faul
   }
 }
 
+/** What the server says of a selector, of a comparison of side A or B; null: it says something else. */
+export function faultTold(problem: string, s: string, side = ""): Fault | null {
+  const m = /^selector(?: ([AB]))?: column (\d+): (.*)$/s.exec(problem);
+  if (!m || (m[1] ?? "") !== side) return null;
+  // Its columns are bytes, from 1 on.
+  const before = new TextEncoder().encode(s).subarray(0, Number(m[2]) - 1);
+  return { at: new TextDecoder().decode(before).length, text: m[3] };
+}
+
 /** What shows nothing is written as what it is: a field of one line would lose the ends of lines. */
 export function quote(text: string): string {
   const shown = visible(text.replace(/[\\"]/g, "\\$&").replace(/\n/g, "\\n").replace(/\t/g, "\\t"));
