@@ -138,7 +138,7 @@ static void heard_more(struct loop_source *s, uint32_t events)
 		hear_out(c);
 }
 
-static void end_http2(struct caller *c)
+static void end_kindly(struct caller *c)
 {
 	http2__free(c->http2);
 	c->http2 = NULL;
@@ -160,7 +160,7 @@ static void run_http2(struct caller *c)
 	if (r == -ENOBUFS) /* it has taken more than its share */
 		part(c);
 	else if (r < 0)
-		end_http2(c);
+		end_kindly(c);
 	else if (loop__await(c->all->loop, &c->outer, events) < 0)
 		part(c);
 }
@@ -346,12 +346,36 @@ static void hand_over(struct caller *c)
 	part(c);
 }
 
+/* Of a first line; one that is longer without having told what it is, libmicrohttpd judges. */
+#define HELLO_BYTES 256
+enum hello { HELLO_IS_SHORT, HELLO_HTTP1, HELLO_HTTP2, HELLO_NEITHER };
+
+/*
+ * No method of HTTP/1 begins like the preface. What asks for a path is a request of HTTP/1, if maybe a malformed one, which
+ * is told so; a line that neither does that nor names a version of HTTP is no request at all, so an invalid preface, which
+ * ends the connection without an answer (RFC 9113, 3.4). An empty line may come before a request (RFC 9112, 2.2).
+ */
+static enum hello tell(const char *text, size_t n)
+{
+	static const char preface[] = "PRI";
+	const char *blank = memchr(text, ' ', n), *end = memchr(text, '\n', n);
+
+	if (memcmp(text, preface, n < 3 ? n : 3) == 0)
+		return n < 3 ? HELLO_IS_SHORT : HELLO_HTTP2;
+	if (blank && blank + 1 < text + n && blank[1] == '/')
+		return HELLO_HTTP1;
+	if (!end)
+		return n < HELLO_BYTES ? HELLO_IS_SHORT : HELLO_HTTP1;
+	return end - text <= 1 || memmem(text, (size_t)(end - text), "HTTP/", 5) ? HELLO_HTTP1
+										 : HELLO_NEITHER;
+}
+
 static void hello_ready(struct loop_source *s, uint32_t events)
 {
-	static const char preface[] = "PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n";
 	struct caller *c = of_outer(s);
-	char text[sizeof(preface) - 1];
+	char text[HELLO_BYTES];
 	ssize_t n = recv(s->fd, text, sizeof(text), MSG_PEEK | MSG_DONTWAIT);
+	enum hello hello;
 
 	(void)events;
 	if (n < 0 && (errno == EAGAIN || errno == EINTR))
@@ -360,13 +384,18 @@ static void hello_ready(struct loop_source *s, uint32_t events)
 		part(c);
 		return;
 	}
-	/* No method of HTTP/1 begins like that. */
-	if (memcmp(text, preface, n < 3 ? (size_t)n : 3) != 0)
+	hello = tell(text, (size_t)n);
+	if (hello == HELLO_HTTP1) {
 		hand_over(c);
-	else if (n >= 3 && loop__await(c->all->loop, s, EPOLLIN) == 0)
-		begin_http2(c);
-	else if (n >= 3)
-		part(c);
+	} else if (hello == HELLO_NEITHER) {
+		stats__counter_add(c->all->requests->n_refused, 1);
+		end_kindly(c);
+	} else if (hello == HELLO_HTTP2) {
+		if (loop__await(c->all->loop, s, EPOLLIN) == 0)
+			begin_http2(c);
+		else
+			part(c);
+	}
 }
 
 static bool agreed_on_http2(const struct caller *c)

@@ -2,8 +2,8 @@
 /*
  * core/net/callers.h - connections that were accepted: TLS, and which protocol each speaks
  *
- * HTTP/2 begins with its preface (RFC 9113, 3.4) or was agreed upon by ALPN; all else is
- * libmicrohttpd's (http1.h), over a pair of sockets where TLS was taken off. A connection costs
+ * HTTP/2 begins with its preface (RFC 9113, 3.4) or was agreed upon by ALPN; what is no request of HTTP in its first line
+ * ends there; all else is libmicrohttpd's (http1.h), over a pair of sockets where TLS was taken off. A connection costs
  * little before it has said something.
  *
  * One thread, that of the loop.

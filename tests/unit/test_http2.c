@@ -2,7 +2,7 @@
 /*
  * tests/unit/test_http2.c - frames of HTTP/2 written by hand against the listener: requests, bodies, resets, floods
  *
- * What RFC 9113 and 7541 ask of frames and fields h2spec asks in tests/e2e/http2.sh; here is what is ours.
+ * What RFC 9113 and 7541 ask of frames and fields h2spec asks in tests/e2e/tls.sh; here is what is ours.
  */
 #include <poll.h>
 #include <stdio.h>
@@ -716,6 +716,65 @@ static void assert_over(int fd, uint32_t id)
 	assert_int_equal(f.id, id);
 }
 
+static double n_refused(void)
+{
+	return stats__value(served.stats, "decima_http_refused_total", STATS_NO_LABELS);
+}
+
+/* What comes for this text, sent in pieces of so many bytes: the 12 bytes of a status line, or nothing and the end. */
+static void assert_hello(const char *text, size_t piece, const char *want)
+{
+	const size_t n = strlen(text);
+	int fd = listening_connect();
+	char got[12];
+
+	for (size_t at = 0; at < n; at += piece) {
+		send(fd, text + at, n - at < piece ? n - at : piece, MSG_NOSIGNAL);
+		if (piece < n)
+			poll(NULL, 0, 2);
+	}
+	if (want) {
+		assert_true(read_exactly(fd, got, sizeof(got)));
+		assert_memory_equal(got, want, sizeof(got));
+	} else {
+		assert_true(read(fd, got, 1) <= 0);
+	}
+	close(fd);
+}
+
+/* RFC 9113, 3.4: what is no preface, and no request of HTTP/1, is answered by nobody, and counted. */
+static void test_an_invalid_preface(void **state)
+{
+	static const char invalid[] = "INVALID CONNECTION PREFACE\r\n\r\n";
+	double before = n_refused(), late;
+	char long_line[300];
+
+	(void)state;
+	assert_hello(invalid, sizeof(invalid), NULL);
+	assert_hello(invalid, 1, NULL);
+	assert_hello("\x16\x03\x01\n", 10, NULL);
+	assert_true(n_refused() == before + 3);
+	/* Requests, and what is malformed in them is said, however they come. */
+	for (size_t piece = 1; piece < 100; piece += 98) {
+		assert_hello("BREW /quick HTTP/1.1\r\nHost: localhost\r\n\r\n", piece, "HTTP/1.1 501");
+		assert_hello("GET http://localhost/quick HTTP/1.1\r\nHost: localhost\r\n\r\n",
+			     piece, "HTTP/1.1 200");
+		assert_hello("OPTIONS * HTTP/1.1\r\nHost: localhost\r\n\r\n", piece, "HTTP/1.1 400");
+		assert_hello("\r\nGET /quick HTTP/1.1\r\nHost: localhost\r\n\r\n", piece, "HTTP/1.1 200");
+	}
+	assert_hello("GET /quick nonsense\r\n\r\n", 100, "HTTP/1.1 400");
+	/* A line that is longer than what is looked at. */
+	snprintf(long_line, sizeof(long_line), "INVALID %0*d PREFACE\r\n\r\n", 260, 0);
+	assert_hello(long_line, sizeof(long_line), "HTTP/1.1 400");
+	/* One that does not come to its end is waited for as long as for any head. */
+	late = stats__value(served.stats, "decima_http_timeouts_total", STATS_NO_LABELS);
+	before = n_refused();
+	assert_hello("INVALID CONNECTION", 100, NULL);
+	assert_true(stats__value(served.stats, "decima_http_timeouts_total", STATS_NO_LABELS) ==
+		    late + 1);
+	assert_true(n_refused() == before);
+}
+
 static void test_talk(void **state)
 {
 	int fd = begin();
@@ -893,6 +952,7 @@ int main(void)
 		cmocka_unit_test(test_slow),
 		cmocka_unit_test(test_long_body),
 		cmocka_unit_test(test_half_a_preface),
+		cmocka_unit_test(test_an_invalid_preface),
 		cmocka_unit_test(test_talk),
 		cmocka_unit_test(test_talk_unread),
 		cmocka_unit_test(test_watch),
