@@ -9,7 +9,10 @@ results=$top/build/results
 lanes() {
 	n_lanes=$1 command=$2
 	shift 2
-	taken=$(mktemp -d) || return
+	if ! taken=$(mktemp -d); then
+		echo "not ok $command: no folder can be made for those that are under way; none has run" >"$results/$command"
+		return 1
+	fi
 	while [ "$n_lanes" -gt 0 ]; do
 		n_lanes=$((n_lanes - 1))
 		# Who makes the folder has the item.
@@ -94,6 +97,7 @@ fuzz_one() {
 		return
 	fi
 	fuzz_run "$1" >"$results/$1"
+	[ -s "$results/$1" ] || echo "not ok $1: it ran no case; see $log" >"$results/$1"
 }
 
 # fuzz_run TARGET: prints its cases; $program, $corpus, $limits and $log are fuzz_one's
@@ -143,7 +147,10 @@ e2e_install() {
 	top_srcdir=$top
 	top_builddir=$top/build/gcc
 	# Some scripts run it as somebody else.
-	destdir=$(mktemp -d /tmp/decima-test.XXXXXX) && chmod 755 "$destdir" || return
+	if ! { destdir=$(mktemp -d /tmp/decima-test.XXXXXX) && chmod 755 "$destdir"; }; then
+		echo "not ok install: no folder can be made for it in /tmp" >"$results/$1"
+		return 1
+	fi
 	decima=$destdir$prefix/bin/decima
 	export prefix destdir decima top_srcdir top_builddir
 	if ! logged "$log" variant_configure gcc; then
@@ -174,6 +181,8 @@ step_kernels() { e2e_alone kernels kernels DECIMA_TEST_KERNELS; }
 step_go() { e2e_alone go go_versions DECIMA_TEST_GO; }
 # Objects on a server of S3 that takes minutes to compile.
 step_s3() { e2e_alone s3 s3_server DECIMA_TEST_S3; }
+# Profiles through the older collector too, which takes two minutes to compile.
+step_collectors() { e2e_alone collectors collector DECIMA_TEST_COLLECTORS; }
 
 # e2e_one SCRIPT: it may say how much time it takes, when 600 s are not enough
 e2e_one() {

@@ -46,6 +46,19 @@ ui_is_safe() {
 		! grep -ohE 'https?://[^"`'"'"' )]*' "$top"/ui/dist/*.js "$top"/ui/dist/*.css "$top"/ui/dist/*.html | grep -v '^http://www.w3.org/'
 }
 
+# The cases of test.mjs. That it ends well, and that there are any, is one too.
+ui_tests() {
+	node test.mjs >"$top/build/ui-test.out" 2>>"$top/build/ui.log"
+	ui_status=$?
+	sed -n 's/^ok [0-9]* - \(.*\)/ok ui: \1/p; s/^not ok [0-9]* - \(.*\)/not ok ui: \1; see build\/ui-test.out/p' \
+		"$top/build/ui-test.out"
+	if ! grep -qE '^(not )?ok [0-9]' "$top/build/ui-test.out"; then
+		echo "not ok ui: test.mjs ran no case, exit status $ui_status; see build/ui.log"
+	elif [ $ui_status -ne 0 ] && ! grep -q '^not ok [0-9]' "$top/build/ui-test.out"; then
+		echo "not ok ui: test.mjs ended with exit status $ui_status; see build/ui.log"
+	fi
+}
+
 step_ui() {
 	: >"$top/build/ui.log"
 	for ui_tool in node npm; do
@@ -65,8 +78,7 @@ step_ui() {
 			# shellcheck disable=SC2046 # names without blanks
 			ui_case first_page ui_is_small $ui_first_bytes "$top"/ui/dist/index.html "$top"/ui/dist/worker-* $(ui_named_by "$top/ui/dist/index.html")
 			ui_case safe ui_is_safe
-			node test.mjs 2>>"$top/build/ui.log" | tee "$top/build/ui-test.out" |
-				sed -n 's/^ok [0-9]* - \(.*\)/ok ui: \1/p; s/^not ok [0-9]* - \(.*\)/not ok ui: \1; see build\/ui-test.out/p'
+			ui_tests
 		} >"$results/ui"
 	fi
 	grep '^not ok' "$results/ui"

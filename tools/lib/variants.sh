@@ -97,6 +97,8 @@ variant_make() {
 
 # In the build folder: builds the tests, each that can be, and runs them. A test that does not link is a failed case.
 variant_check() {
+	make -s print-tests | grep -q '^tests/unit/' || echo "skip unit_tests: libcmocka-dev is missing" >>"$lines"
+	make -s print-tests | grep -q '^tests/contract/test_' || echo "skip contract_tests: libcmocka-dev or libsqlite3-dev is missing" >>"$lines"
 	tests=
 	[ "$name" != tsan ] || tests=$(threaded_tests)
 	logged "$log" cached make -k -j"$jobs" check TESTS= ${tests:+"check_PROGRAMS=$(programs_beside "$tests")"} ||
@@ -169,11 +171,12 @@ programs_beside() {
 
 # In a build folder: the tests that can have a race, which are scripts, and programs that make threads or load plugins, but for those
 # that say of themselves that they have one thread. The gcc build's programs tell, which import just what they use; where there are
-# none, every test can.
+# none, or nm cannot say, every test can.
 threaded_tests() {
 	for test in $(make -s print-tests); do
 		program=$top/build/gcc/$test
-		if [ -x "$program" ] && ! nm -D -u "$program" 2>/dev/null | grep -qE ' (pthread_create|dlopen)(@|$)'; then
+		if [ -x "$program" ] && imports=$(nm -D -u "$program" 2>/dev/null) &&
+			! echo "$imports" | grep -qE ' (pthread_create|dlopen)(@|$)'; then
 			case $test in *.sh) ;; *) continue ;; esac
 		fi
 		! grep -qs '^[ #]*\*\{0,1\} One thread: not run under TSan' "$top/${test%.sh}.c" "$top/$test" || continue
