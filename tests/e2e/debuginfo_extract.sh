@@ -36,8 +36,9 @@ same() {
 # smaller NAME FILE REDUCED: than what objcopy keeps, compressed too. It drops Go's table, which is kept here.
 smaller() {
 	[ "$1" != go ] || return
-	objcopy --only-keep-debug "$2" kept 2>/dev/null && objcopy --compress-debug-sections=zlib kept packed || return
-	if [ "$(stat -c %s "$3")" -lt "$(stat -c %s packed)" ]; then
+	if ! { objcopy --only-keep-debug "$2" kept && objcopy --compress-debug-sections=zlib kept packed; } 2>objcopy.log; then
+		not_ok "extract_$1_smaller" "objcopy: $(head -n 1 objcopy.log)"
+	elif [ "$(stat -c %s "$3")" -lt "$(stat -c %s packed)" ]; then
 		ok "extract_$1_smaller"
 	else
 		not_ok "extract_$1_smaller" "$(stat -c %s "$3") bytes, objcopy needs $(stat -c %s packed)"
@@ -57,7 +58,13 @@ build() { # NAME TOOL COMMAND...
 	name=$1
 	tool=$2
 	shift 2
-	if command -v "$tool" >/dev/null && "$@" >build.log 2>&1; then one "$name" "$name"; else skip "extract_$name" "$tool cannot make it here"; fi
+	if ! command -v "$tool" >/dev/null; then
+		skip "extract_$name" "$tool is missing"
+	elif "$@" >build.log 2>&1; then
+		one "$name" "$name"
+	else
+		not_ok "extract_$name" "$tool does not build it: $(head -n 1 build.log)"
+	fi
 }
 
 build c gcc gcc -O2 -g -o c "$src/chain.c"
@@ -70,7 +77,7 @@ build clang clang++ clang++ -O2 -g -o clang "$src/inlines.cc"
 build static g++ g++ -O2 -g -static -o static "$src/inlines.cc"
 build rust rustc rustc -O -g -o rust "$src/inlines.rs"
 build go go env GOFLAGS= GO111MODULE=off go build -o go "$src/inlines.go"
-[ -x "$top_builddir/decima" ] && one decima "$top_builddir/decima"
+if [ -x "$top_builddir/decima" ]; then one decima "$top_builddir/decima"; else skip extract_decima "$top_builddir/decima is not there"; fi
 
 # Several files go under their build ids; what is there answers to debuggers.
 mkdir dir

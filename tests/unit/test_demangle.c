@@ -77,6 +77,8 @@ static void test_cxxfilt_agrees(void **state)
 	(void)state;
 	if (system("command -v c++filt >/dev/null 2>&1 && command -v nm >/dev/null 2>&1"))
 		skip_because("c++filt and nm (package binutils) are missing");
+	if (system("ls /usr/lib/*/libstdc++.so.6 >/dev/null 2>&1"))
+		skip_because("no libstdc++.so.6 here");
 	f = popen("for l in /usr/lib/*/libstdc++.so.6; do nm -D --defined-only $l | awk '{print "
 		  "$3}' | "
 		  "sed 's/@.*//' | sort -u >${TMPDIR:-/tmp}/decima-names.$$; "
@@ -91,8 +93,6 @@ static void test_cxxfilt_agrees(void **state)
 		n++;
 	}
 	pclose(f);
-	if (n == 0)
-		skip_because("no libstdc++.so.6 here");
 	assert_true(n > 1000);
 }
 

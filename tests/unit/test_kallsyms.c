@@ -178,8 +178,10 @@ static void test_this_kernel_against_brute_force(void **state)
 	uint64_t seed = 12345;
 
 	(void)state;
-	if (rc)
+	/* That it is not there, or shows nobody an address, is this machine's; all else ours. */
+	if (rc == -ENOENT || rc == -EACCES)
 		skip_because("%s", err.text);
+	assert_int_equal(rc, 0);
 	assert_int_equal(fd__read_path(AT_FDCWD, "/proc/kallsyms", KALLSYMS_MAX_BYTES, &text), 0);
 	assert_true(kallsyms__bytes(t) > (256u << 10));
 	assert_true(kallsyms__bytes(t) < (16u << 20));
