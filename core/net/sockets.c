@@ -19,6 +19,7 @@
 #include "core/base/fd.h"
 #include "core/base/str.h"
 #include "core/net/access.h"
+#include "core/net/address.h"
 #include "core/base/units.h"
 #include "core/base/url.h"
 
@@ -195,6 +196,21 @@ static int bind_tcp(struct sockets *s, const char *address, const struct addrinf
 	return error__sys(err, r, "server.listen: %s", address);
 }
 
+/* What was let be without tokens for its name has to be this machine's alone: /etc/hosts, or the DNS, may have it otherwise. */
+static int check_is_local(const char *address, const struct addrinfo *ai, struct dcm_error *err)
+{
+	char text[ADDRESS_TEXT] = "";
+	struct address a;
+
+	if (!sockets__is_local(address) || !address__of(ai->ai_addr, &a) || address__is_loopback(&a))
+		return 0;
+	address__format(&a, text);
+	return error__set(err, -EINVAL,
+			  "server.listen: %s: that name is %s here, which other machines reach; "
+			  "write 127.0.0.1, or mend /etc/hosts",
+			  address, text);
+}
+
 /* "HOST:PORT", "[V6]:PORT", ":PORT" (every address of the machine). */
 static int bind_name(struct sockets *s, const char *address, struct dcm_error *err)
 {
@@ -216,6 +232,8 @@ static int bind_name(struct sockets *s, const char *address, struct dcm_error *e
 		if (s->n == SOCKETS_MAX)
 			r = error__set(err, -E2BIG, "server.listen: more than %d addresses", SOCKETS_MAX);
 		else
+			r = check_is_local(address, ai, err);
+		if (r == 0)
 			r = bind_tcp(s, address, ai, err);
 	}
 	freeaddrinfo(list);

@@ -70,6 +70,14 @@ refused() {
 }
 refused open_port --listen "$server_ip:7070"
 refused open_port_for_all --listen 0.0.0.0:7070
+# A name that is let be, and leads elsewhere on this machine.
+printf '%s localhost\n' "$server_ip" >"$dir/astray"
+# shellcheck disable=SC2016 # for the shell there
+on "$server_net" timeout 20 unshare -m sh -c 'mount --bind "$0" /etc/hosts && exec "$@"' "$dir/astray" \
+	"$decima" run --plugin-path "$plugins" --data "$dir/none" --listen localhost:7070 >"$dir/out" 2>"$dir/err"
+status=$?
+if [ $status -ne 0 ] && [ $status -ne 124 ]; then ok two_hosts.localhost_is_elsewhere; else not_ok two_hosts.localhost_is_elsewhere "exit status $status"; fi
+expect two_hosts.localhost_is_elsewhere_says_where "that name is $server_ip here, which other machines reach" "$dir/err"
 # TLS alone asks nobody who he is.
 set_tls() { echo "--set server.tls.cert_file=$dir/tls/server.pem --set server.tls.key_file=$dir/tls/server.key"; }
 # shellcheck disable=SC2046 # words
@@ -277,8 +285,12 @@ fi
 # ---- what the sampler took: two stores, one answer ----
 is_sent() { [ "$(metric spool_batches)" = 0 ]; }
 samples() { asks "$1" query stacks "$cpu"'{node="agent-7"}' --group-by comm --from now-1h --to "$2" | sort >"$dir/$1.samples"; }
-if asks agent status | grep -q 'ebpf.*failed' || [ ! -e "$plugins/input_ebpf.so" ]; then
-	skip two_hosts.sampled "it cannot sample here"
+if [ ! -e "$plugins/input_ebpf.so" ]; then
+	skip two_hosts.sampled "built without eBPF"
+elif [ ! -r /sys/kernel/btf/vmlinux ]; then
+	skip two_hosts.sampled "this kernel has no BTF"
+elif asks agent status >"$dir/status" && grep -q 'ebpf.*failed' "$dir/status"; then
+	not_ok two_hosts.sampled "the sampler does not run: $(grep 'ebpf.*failed' "$dir/status" | head -n 1)"
 else
 	stop TERM "$agent"
 	until=$(date -u +%Y-%m-%dT%H:%M:%SZ)
