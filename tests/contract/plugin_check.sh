@@ -23,6 +23,7 @@ for name in decima otlp parca pyroscope; do
 		"$top_builddir/plugins/.libs/output_$name.so" >"$dir/out" 2>&1 &&
 		grep -q '^ok lifecycle' "$dir/out" && grep -q '^skip work: .*no server says a word' "$dir/out"; then
 		echo "ok a_server_that_is_silent_ends_a_call_of_$name"
+		sed -n "s/^skip no_memory: time was up/skip output_$name.with_a_server.no_memory: time was up/p" "$dir/out"
 	else
 		echo "not ok a_server_that_is_silent_ends_a_call_of_$name: $(tail -n 1 "$dir/out")"
 	fi
