@@ -22,6 +22,7 @@ esac
 ulimit -c unlimited 2>/dev/null || skip_all "core dumps are forbidden (ulimit -c)"
 cd "$dir" || exit 1
 
+dumps=
 # compare NAME EXECUTABLE [SYMBOL..]: the dumps that lie here; all of them go. SYMBOLS are functions that each stack
 # passes, which is asked where libdwfl cannot say.
 compare() {
@@ -30,7 +31,13 @@ compare() {
 	shift 2
 	threads=0 frames=0 why=
 	for core in core*; do
-		[ -e "$core" ] || skip_all "no core dump was written"
+		# Where none ever comes, this machine writes none; where one came before, one is missing.
+		if [ ! -e "$core" ]; then
+			[ -n "$dumps" ] || skip_all "no core dump was written"
+			echo "not ok unwind_cores.$name: no core dump was written"
+			return
+		fi
+		dumps=yes
 		"$walk" "$core" >ours 2>err || why="$why $(cat err)"
 		"$oracle" "$core" "$executable" >theirs 2>err || why="$why $(cat err)"
 		awk -v chain="$*" -f "$top_srcdir/tests/unwind/stacks.awk" ours theirs >verdict
