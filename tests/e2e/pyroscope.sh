@@ -122,6 +122,10 @@ outputs:
       url: "http://$(sed -n 's/^at //p' "$dir/served")"
       protocol: ingest
       selector: '{service_name="shop"}'
+    - name: apart
+      url: "http://$(sed -n 's/^at //p' "$dir/served")"
+      tenant: team-c
+      selector: '{team="team-c"}'
 YAML
 daemon_begin pyroscope.service.starts -c "$dir/near.yaml"
 # reads NAME LINE
@@ -201,3 +205,14 @@ for code in 14 13 8; do
 	printf 'main;wait 9\n' | push "name=demo&label=service_name=x&label=refuse=$code:2"
 	reads "code_${code}_is_tried_again" "demo:samples:count{__delta__=false,instance=test,node=test,refuse=$code:2,service_name=x} sum=9 samples=1"
 done
+
+# One tenant is told to wait, again and again: all of its output wait, and nobody of another output's.
+printf 'main;wait 9\n' | push 'name=demo&label=service_name=x&label=team=team-b&label=refuse=8:1000000'
+for i in $(seq 30); do printf 'main;held 1\n' | push "name=demo&label=service_name=held_$i&label=team=team-d"; done
+printf 'main;apart 1\n' | push 'name=demo&label=service_name=apart&label=team=team-c'
+reads tenant_of_another_output 'tenant: team-c'
+waiting() { get /metrics | sed -n 's/^decima_spool_batches{instance="pyroscope"} //p'; }
+told_to_wait() { get /api/v1/pipeline | grep -qF 'answered 429'; }
+if wait_for 20 told_to_wait && [ "$(waiting)" -ge 20 ]; then ok pyroscope.service.tenants_of_one_output_wait; else
+	not_ok pyroscope.service.tenants_of_one_output_wait "$(waiting) batches wait: $(get /api/v1/pipeline | head -c 400)"
+fi
