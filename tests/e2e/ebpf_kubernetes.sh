@@ -27,11 +27,14 @@ cleanup() {
 trap cleanup EXIT
 
 cd "$dir" || exit 1
-openssl req -x509 -newkey rsa:2048 -nodes -days 2 -subj /CN=test-ca -keyout ca.key -out ca.crt 2>/dev/null
-openssl req -newkey rsa:2048 -nodes -subj /CN=localhost -keyout server.key -out server.csr 2>/dev/null
+openssl req -x509 -newkey rsa:2048 -nodes -days 2 -subj /CN=test-ca -keyout ca.key -out ca.crt 2>openssl.log
+openssl req -newkey rsa:2048 -nodes -subj /CN=localhost -keyout server.key -out server.csr 2>>openssl.log
 printf 'subjectAltName=IP:127.0.0.1\n' >ext
-openssl x509 -req -in server.csr -CA ca.crt -CAkey ca.key -CAcreateserial -days 2 -extfile ext -out server.crt 2>/dev/null ||
-	skip_all "openssl makes no certificate"
+openssl x509 -req -in server.csr -CA ca.crt -CAkey ca.key -CAcreateserial -days 2 -extfile ext -out server.crt 2>>openssl.log ||
+	{
+		not_ok certificate "openssl makes none: $(tail -n 1 openssl.log)"
+		exit 1
+	}
 printf 'the-token\n' >token
 cat >kubelet.py <<'END'
 import http.server, json, ssl, sys
@@ -59,7 +62,10 @@ python3 kubelet.py "$id" "$uid" >port 2>kubelet.log &
 pids="$pids $!"
 i=0
 while [ $i -lt 100 ] && ! [ -s port ]; do sleep 0.1; i=$((i + 1)); done
-[ -s port ] || skip_all "the fake kubelet does not start: $(tail -n 1 kubelet.log)"
+[ -s port ] || {
+	not_ok kubelet "the fake one does not start: $(tail -n 1 kubelet.log)"
+	exit 1
+}
 url=https://127.0.0.1:$(cat port)
 
 start "$dir/chain" 600
