@@ -13,7 +13,10 @@ convert=$top_builddir/tests/unit/legacy_proto
 # --- Go's reader: its own files, and random ones
 oracle() {
 	go_program oracle pprof_oracle pprof_oracle || return
-	data=$(cd "$dir/pprof_oracle.src" && go list -m -f '{{.Dir}}' github.com/google/pprof)/profile/testdata
+	data=$(cd "$dir/pprof_oracle.src" && go list -m -f '{{.Dir}}' github.com/google/pprof 2>"$dir/err")/profile/testdata
+	[ -d "$data" ] && return
+	not_ok oracle "its module's own files are not at $data: $(last_words "$dir/err")"
+	return 1
 }
 # same NAME ARGUMENT..: the oracle finds no difference
 same() {

@@ -33,7 +33,9 @@ server_start() {
 	go_program "otlp_out.go_$1" "otlp_server.$1" otlp_server "otlp/$1.mod" || return
 	TOKEN=letmein "$dir/otlp_server.$1" "$url" >"$dir/$1.out" 2>"$dir/$1.err" &
 	servers="$servers $!"
-	wait_for 30 grep -q '^grpc ' "$dir/$1.out"
+	wait_for 30 grep -q '^grpc ' "$dir/$1.out" && return
+	not_ok "otlp_out.go_$1" "the server does not come up: $(last_words "$dir/$1.err")"
+	return 1
 }
 at() { sed -n "s/^$2 //p" "$dir/$1.out"; }
 also=
@@ -54,7 +56,10 @@ for version in 1.8 1.7 1.5; do
 	go_program "otlp_out.module_$version" "relay.$version" otlp_relay "otlp/$version.mod" || continue
 	TOKEN=letmein "$dir/relay.$version" "$url" >"$dir/relay_$version.out" 2>&1 &
 	servers="$servers $!"
-	wait_for 30 grep -q '^http ' "$dir/relay_$version.out" || continue
+	wait_for 30 grep -q '^http ' "$dir/relay_$version.out" || {
+		not_ok "otlp_out.module_$version" "the relay does not come up: $(last_words "$dir/relay_$version.out")"
+		continue
+	}
 	relays="$relays $version"
 	also="$also, { name: module_$version, selector: '{service_name=\"module_$version\"}', protocol: http, compression: none, layout: \"$version\", url: \"http://$(at "relay_$version" http)\" }"
 done

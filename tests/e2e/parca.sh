@@ -26,10 +26,17 @@ store_start() {
 		return 1
 	}
 	go_program parca.grpc_go parca_store parca_store || return
-	protoc -I "$top_srcdir/proto" -o "$dir/descriptors" parca/profilestore/v1alpha1/profilestore.proto || return
+	protoc -I "$top_srcdir/proto" -o "$dir/descriptors" parca/profilestore/v1alpha1/profilestore.proto >"$dir/err" 2>&1 || {
+		not_ok parca.grpc_go "protoc: $(last_words "$dir/err")"
+		return 1
+	}
 	"$dir/parca_store" "$dir/descriptors" >"$dir/store.out" 2>"$dir/store.err" &
 	store=$!
-	wait_for 30 grep -q '^at ' "$dir/store.out"
+	wait_for 30 grep -q '^at ' "$dir/store.out" && return
+	not_ok parca.grpc_go "the server does not come up: $(last_words "$dir/store.err")"
+	kill "$store" 2>/dev/null
+	store=
+	return 1
 }
 also=
 if store_start; then
