@@ -39,7 +39,10 @@ elif build lines_dwz g++ -O2 -g; then
 	dwz lines_dwz 2>cxx.log || not_ok lines_dwz.made "$(head -n 1 cxx.log)"
 fi
 # What two programs share lies in a file beside them. Their build ids are no other's, which would name them too.
-if command -v dwz >/dev/null && build lines_common g++ -O2 -g -falign-functions=64 && build lines_other g++ -O2 -g -falign-functions=128; then
+if ! command -v dwz >/dev/null; then
+	skip lines_common "dwz is missing"
+	skip lines_other "dwz is missing"
+elif build lines_common g++ -O2 -g -falign-functions=64 && build lines_other g++ -O2 -g -falign-functions=128; then
 	dwz -m lines.common -M lines.common lines_common lines_other 2>cxx.log && readelf -S lines_common | grep -q debugaltlink ||
 		not_ok lines_common.made "$(head -n 1 cxx.log)"
 fi
@@ -82,11 +85,11 @@ if command -v go >/dev/null; then
 		# Go's scheduler has stacks of its own.
 		mostly go_$by 98 'runtime.main;main.main;main.outer;main.middle;main.innermost' main.innermost
 	done
-	if [ "$(uname -m)" = x86_64 ] && compile jit jit.c -fno-omit-frame-pointer; then
+	if [ "$(uname -m)" != x86_64 ]; then
+		skip jitdump "the program is written for x86-64"
+	elif compile jit jit.c -fno-omit-frame-pointer; then
 		frames jitdump ./jit "$dir" 3
 		has_frame jitdump '^jitted::spin /src/jitted\.x:42$'
-	else
-		skip jitdump "the program is written for x86-64"
 	fi
 	# The kernel's own library for programs has names, too.
 	if hard_built gcc; then
@@ -94,7 +97,10 @@ if command -v go >/dev/null; then
 		mostly vdso 50 'main;asks;now;clock_gettime;(__vdso_)?clock_gettime'
 	fi
 else
-	skip lines.file "go is missing, whose reader of pprof says the lines"
+	for case_name in lines.file go_dwarf go_tables jitdump; do
+		skip $case_name "go is missing, whose reader of pprof says the lines"
+	done
+	skip vdso "go is missing"
 fi
 
 # Stripped: nothing but addresses, and the daemon says why; with debuginfo in a directory: all of it.
@@ -140,8 +146,11 @@ if [ "$(sed -n 's/^decima_symbols_lines_asked_total //p' metrics)" -gt 0 ]; then
 kill $programs
 
 # Hostile: reading it takes more memory than a reader may have. The reader dies, the frame says why, the rest goes on.
-if [ "$(uname -m)" = x86_64 ] && ${CC:-cc} -o whole "$top_srcdir/tests/programs/hungry.s" -Wl,--build-id 2>cc.log &&
-	objcopy --strip-all -w --keep-section='.debug_*' whole hungry; then
+if [ "$(uname -m)" != x86_64 ]; then
+	skip lines_hostile "the program is written for x86-64"
+	skip lines_go_on "the program is written for x86-64"
+elif ${CC:-cc} -o whole "$top_srcdir/tests/programs/hungry.s" -Wl,--build-id 2>cc.log &&
+	objcopy --strip-all -w --keep-section='.debug_*' whole hungry 2>>cc.log; then
 	./hungry &
 	program=$!
 	hungry() { ask query flame "$cpu{comm=\"hungry\"}" --format json --from now-10m >answer 2>/dev/null && grep -q "$1" answer; }
@@ -150,6 +159,6 @@ if [ "$(uname -m)" = x86_64 ] && ${CC:-cc} -o whole "$top_srcdir/tests/programs/
 	wait "$program" 2>/dev/null
 	if folded bare; then ok lines_go_on; else not_ok lines_go_on "$(head -c 300 stacks)"; fi
 else
-	skip lines_hostile "not x86-64, or the C compiler takes no assembler: $(head -n 1 cc.log)"
+	not_ok lines_hostile "its program cannot be made: $(head -n 1 cc.log)"
 fi
 exit 0
