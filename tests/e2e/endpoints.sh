@@ -194,7 +194,7 @@ go_says() {
 # go_agrees NAME URL FUNCTION: it has more than half of the CPU by Go's reader, too. None of them makes two such profiles at
 # once, so that the daemon must be gone.
 go_agrees() {
-	is_served "${1%%.*}" && [ -n "$go" ] || return 0
+	is_served "${1%%.*}" && has_go "$1" || return 0
 	timeout 60 go tool pprof -top "$2" >"$dir/top" 2>"$dir/err"
 	percent=$(awk -v name="$3" 'index($0, name) && $5 + 0 > most { most = $5 + 0 } END { printf "%d\n", most }' "$dir/top")
 	if [ "$percent" -ge 50 ]; then ok "$1"; else not_ok "$1" "$3 has $percent %: $(last_words "$dir/err")"; fi
@@ -205,6 +205,12 @@ alloc=memory:alloc_space:bytes:space:bytes:delta
 go=
 # The first who asks for pprof has it built.
 command -v go >/dev/null && go=yes && go tool pprof -help >/dev/null 2>&1
+# has_go NAME: it is there, or NAME is skipped
+has_go() {
+	[ -n "$go" ] && return
+	skip "$1" "go is not installed; apt-get install golang-go"
+	return 1
+}
 
 # ---- C++ ----
 # named PROGRAM: the folded stacks on the input, where names are put for what is an offset in the program. The profiles
@@ -262,10 +268,8 @@ if is_served gperftools; then
 	part=$(sum 'burn(unsigned int)' <"$dir/stacks") all=$(sum '' <"$dir/stacks")
 	if [ "$part" -gt 0 ] && [ $((part * 10)) -ge $((all * 8)) ]; then ok gperftools.burns; else not_ok gperftools.burns "$part of $all"; fi
 	symbols gperftools
-	if [ -n "$go" ]; then
+	if has_go gperftools.as_go_counts; then
 		about gperftools.as_go_counts "$(go_says space "$url/heap" 'keep(int)')" "$sampled"
-	else
-		skip gperftools.as_go_counts "go is not installed; apt-get install golang-go"
 	fi
 fi
 
@@ -323,7 +327,7 @@ if is_served python; then
 	# Its heap's stacks begin at the leaf.
 	held=$(stacks python memory:HEAP:bytes:HEAP:bytes | sum 'keep;<module>')
 	about python.kept 10000000 "$held" 50
-	[ -z "$go" ] || about python.as_go_counts "$(go_says HEAP "$url/heap" keep)" "$held" 10
+	! has_go python.as_go_counts || about python.as_go_counts "$(go_says HEAP "$url/heap" keep)" "$held" 10
 fi
 
 # ---- Rust ----
@@ -340,7 +344,7 @@ if is_served node; then
 	share node.burns 70 wall:wall:nanoseconds:wall:nanoseconds:delta burnOuter
 	held=$(stacks node memory:inuse_space:bytes:inuse_space:bytes | sum keep)
 	about node.kept 10000000 "$held" 60
-	[ -z "$go" ] || about node.as_go_counts "$(go_says inuse_space "$url/heap" keep)" "$held" 10
+	! has_go node.as_go_counts || about node.as_go_counts "$(go_says inuse_space "$url/heap" keep)" "$held" 10
 fi
 
 ask targets >"$dir/targets"
