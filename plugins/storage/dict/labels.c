@@ -14,7 +14,6 @@
 
 enum {
 	CHUNK_FIRST_BYTES = 16,
-	DIFFERENCE_MAX_BYTES = 5,
 	GO_ON_SERIES = 1024, /* brought in between two looks */
 	FETCH_VALUES = 32,
 };
@@ -73,14 +72,16 @@ static void count_bytes(struct labels *ix)
  * Lists
  */
 
-static uint32_t put_difference(uint8_t to[static DIFFERENCE_MAX_BYTES], uint32_t v)
+static uint32_t difference_bytes(uint32_t v)
 {
-	uint32_t n = 0;
+	return (38 - (uint32_t)__builtin_clz(v | 1)) / 7;
+}
 
+static void put_difference(uint8_t *to, uint32_t v)
+{
 	for (; v >= 0x80; v >>= 7)
-		to[n++] = (uint8_t)(v | 0x80);
-	to[n++] = (uint8_t)v;
-	return n;
+		*to++ = (uint8_t)(v | 0x80);
+	*to = (uint8_t)v;
 }
 
 /* The chunk in which there is room for n bytes; NULL when memory ran out. */
@@ -105,18 +106,17 @@ static struct labels_chunk *chunk_for(struct labels *ix, struct labels_value *v,
 /* A series above all those that have the value already. */
 static int add_to_value(struct labels *ix, struct labels_value *v, uint32_t series)
 {
-	uint8_t bytes[DIFFERENCE_MAX_BYTES];
-	const uint32_t n = put_difference(bytes, series - v->last);
+	const uint32_t difference = series - v->last, n = difference_bytes(difference);
 
 	if (!v->tail && v->n_inline + n <= LABELS_INLINE_BYTES) {
-		memcpy(v->inline_bytes + v->n_inline, bytes, n);
+		put_difference(v->inline_bytes + v->n_inline, difference);
 		v->n_inline = (uint8_t)(v->n_inline + n);
 	} else {
 		struct labels_chunk *c = chunk_for(ix, v, n);
 
 		if (!c)
 			return -ENOMEM;
-		memcpy(c->bytes + c->used, bytes, n);
+		put_difference(c->bytes + c->used, difference);
 		c->used += n;
 	}
 	v->last = series;
@@ -204,6 +204,12 @@ static uint64_t text_hash(uint32_t name, struct dcm_str text)
 	return hash__bytes(text.p, text.n, name);
 }
 
+/* Of the dictionary's strings, so that where a value stands can be fetched before its name is known. */
+static uint64_t pair_hash(const struct dcm_pair *pair)
+{
+	return hash__mix(hash__mix(0, pair->name), pair->value);
+}
+
 static struct labels_value *add_value(struct labels *ix, const struct dict *d, uint32_t name,
 				      uint32_t text, uint64_t id_hash)
 {
@@ -222,18 +228,19 @@ static struct labels_value *add_value(struct labels *ix, const struct dict *d, u
 	return entry;
 }
 
-static struct labels_value *value_of(struct labels *ix, const struct dict *d, uint32_t name, uint32_t text)
+static struct labels_value *value_of(struct labels *ix, const struct dict *d, uint32_t name,
+				     const struct dcm_pair *pair)
 {
-	const uint64_t h = hash__mix(hash__mix(0, name), text);
+	const uint64_t h = pair_hash(pair);
 	uint32_t row, at = hindex__first(&ix->value_ids, h, &row);
 
 	for (; row != HINDEX_NONE; at = hindex__next(&ix->value_ids, h, at, &row)) {
 		struct labels_value *v = value_at(ix, row);
 
-		if (v->name == name && v->text == text)
+		if (v->name == name && v->text == pair->value)
 			return v;
 	}
-	return add_value(ix, d, name, text, h);
+	return add_value(ix, d, name, pair->value, h);
 }
 
 /* The runs that hold the series too: room for it, so that adding it cannot fail. */
@@ -278,12 +285,66 @@ static int add_series(struct labels *ix, const struct dict *d, uint32_t series)
 		struct labels_name *name = name_at(ix, at);
 		if (has_series(name, series))
 			continue;
-		struct labels_value *v = value_of(ix, d, at, s->pairs[i].value);
+		struct labels_value *v = value_of(ix, d, at, &s->pairs[i]);
 		if (!v || reserve_run(ix, name) < 0 || add_to_value(ix, v, series) < 0)
 			return -ENOMEM;
 		add_to_name(name, series);
 	}
 	return 0;
+}
+
+/* The value itself but for rare ones, whose hashes are alike: good enough to fetch. NULL: it is new. */
+static const struct labels_value *likely_value(const struct labels *ix, const struct dcm_pair *pair)
+{
+	uint32_t row;
+
+	hindex__first(&ix->value_ids, pair_hash(pair), &row);
+	return row == HINDEX_NONE ? NULL : value_at(ix, row);
+}
+
+static void fetch_values(const struct labels *ix, const struct dict_series *s)
+{
+	for (uint32_t i = 0; i < s->n; i++) {
+		const struct labels_value *v = likely_value(ix, &s->pairs[i]);
+
+		if (!v)
+			continue;
+		/* Half of them lie in two lines of the cache. */
+		__builtin_prefetch(v, 1);
+		__builtin_prefetch((const char *)(v + 1) - 1, 1);
+	}
+}
+
+static void fetch_tails(const struct labels *ix, const struct dict_series *s)
+{
+	for (uint32_t i = 0; i < s->n; i++) {
+		const struct labels_value *v = likely_value(ix, &s->pairs[i]);
+
+		if (v && v->tail)
+			__builtin_prefetch(v->tail, 1);
+	}
+}
+
+/*
+ * Values of series lie here and there. They come from memory while other series are brought in: of
+ * one that comes later the slots of the index, of one that comes sooner the values, which these are
+ * there by then to tell, and of one that is next the ends of their lists.
+ */
+static void fetch_ahead(const struct labels *ix, const struct dict *d, uint32_t series, uint32_t n)
+{
+	enum { NEXT = 2, SOON = 5, LATER = 8 };
+	const uint32_t left = n - series;
+
+	if (left > LATER) {
+		const struct dict_series *s = dict__series_at(d, series + LATER);
+
+		for (uint32_t i = 0; i < s->n; i++)
+			hindex__prefetch(&ix->value_ids, pair_hash(&s->pairs[i]));
+	}
+	if (left > SOON)
+		fetch_values(ix, dict__series_at(d, series + SOON));
+	if (left > NEXT)
+		fetch_tails(ix, dict__series_at(d, series + NEXT));
 }
 
 int labels__extend(struct dict *d, uint32_t n, labels_go_on_fn go_on, void *ctx)
@@ -296,6 +357,7 @@ int labels__extend(struct dict *d, uint32_t n, labels_go_on_fn go_on, void *ctx)
 		while (r == 0 && ix->n_series < n) {
 			if (go_on && ix->n_series % GO_ON_SERIES == 0)
 				r = go_on(ctx);
+			fetch_ahead(ix, d, ix->n_series, n);
 			if (r == 0)
 				r = add_series(ix, d, ix->n_series);
 			ix->n_series += r == 0;
