@@ -107,9 +107,63 @@ static size_t n_loaded(const struct store *s)
 	return n;
 }
 
+static size_t n_names(const struct store *s)
+{
+	size_t n = 0;
+
+	for (size_t i = 0; i < s->eras.n; i++)
+		n += s->eras.v[i]->names != NULL;
+	return n;
+}
+
 /* -------------------------------------------------------------------------------------------------
  * Which are in memory
  */
+
+/* A list of a store that writes: the whole takes the place of the names when stacks are asked for. */
+static void test_lists_read_names_alone(void **state)
+{
+	struct bench b;
+	struct view v;
+	(void)state;
+
+	bench__init(&b, 1);
+	fill_eras(&b, 3);
+	bench__restart(&b, false);
+	for (int i = 0; i < 2; i++) {
+		view__init(&v, b.store->host, &all, 1);
+		v.names_only = true;
+		assert_int_equal(look__take(&v, b.store), 0);
+		assert_int_equal(look__of(&v)->blocks.n, 3);
+		assert_true(v.streams.n > 0);
+		assert_int_equal(n_names(b.store), 3);
+		b.store->options.dictionary_max_bytes = 1;
+		eras__trim(b.store); /* the question has them */
+		assert_int_equal(n_names(b.store), 3);
+		view__fini(&v);
+		if (i == 0)
+			eras__trim(b.store);
+		assert_int_equal(n_names(b.store), i == 0 ? 0 : 3);
+		assert_int_equal(n_loaded(b.store), 0);
+		b.store->options.dictionary_max_bytes = 0;
+	}
+	assert_int_equal(n_looked_at(&b), 3);
+	assert_int_equal(n_names(b.store), 0);
+	assert_int_equal(n_loaded(b.store), 3);
+	bench__compare(&b);
+	/* What comes late goes to a dictionary that is whole. */
+	bench__restart(&b, false);
+	view__init(&v, b.store->host, &all, 1);
+	v.names_only = true;
+	assert_int_equal(look__take(&v, b.store), 0);
+	write_at(&b, 7, RANDOM_BASE_NS - 6 * DAY_NS);
+	view__fini(&v);
+	assert_int_equal(n_loaded(b.store), 1);
+	assert_int_equal(n_names(b.store), 2);
+	assert_int_equal(upkeep__seal(b.store, NULL), 0);
+	bench__compare(&b);
+	bench__fini(&b);
+}
 
 /*
  * An error of the disk leaves something out of one answer, which is counted and told, and of no
@@ -800,6 +854,7 @@ static void test_what_a_removed_frame_had_is_written_again(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_lists_read_names_alone),
 		cmocka_unit_test(test_what_could_not_be_read_is_tried_again),
 		cmocka_unit_test(test_what_vanished_is_tried_again),
 		cmocka_unit_test(test_without_memory),

@@ -180,6 +180,10 @@ int era__fetch(const struct era *e, const struct era_how *how, struct era_conten
 		era_content__fini(&c);
 		return r;
 	}
+	if (how->names_only) { /* nothing comes to them, so nothing is logged */
+		log_file__close(c.log);
+		c.log = NULL;
+	}
 	uint64_t last = found.n_records + found.n_lost;
 	uint64_t n_gone = found.n_lost + (last < e->n_records ? e->n_records - last : 0);
 	c.dict->keep_learnt = true;
@@ -242,8 +246,10 @@ bool era__can_unload(const struct era *e)
 {
 	const struct dict *d = era__dict(e, true);
 
-	return d && (!e->in_log || e->closed) && is_logged(e) &&
-	       atomic_load_explicit(&d->refs, memory_order_acquire) == 1;
+	/* What is names alone has nothing that the log has not. */
+	if (!d || (e->dict && ((e->in_log && !e->closed) || !is_logged(e))))
+		return false;
+	return atomic_load_explicit(&d->refs, memory_order_acquire) == 1;
 }
 
 void era__unload(struct era *e, struct era_content *ret)

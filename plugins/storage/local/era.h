@@ -47,19 +47,19 @@ enum {
 struct era {
 	_Atomic uint32_t refs;
 	uint32_t number;
-	int64_t begin_ms;   /* of the time it covers */
-	uint64_t n_records; /* that the log has at least: the manifest promises them */
-	struct dict *dict;  /* NULL: not loaded */
-	struct dict *names; /* of an image what series, types and labels are, when that alone was read */
-	struct log_file *log;	    /* with dict */
-	struct vfs_map image;	    /* beside the process that writes: the log as it was */
-	uint64_t loaded_lsn;	    /* of it then */
-	pthread_mutex_t load_lock;  /* held by who reads the log; before the store's lock */
-	_Atomic uint64_t asked_at;  /* by the store's count of questions */
-	pthread_mutex_t log_lock;   /* around it */
-	struct dict_counts known;   /* what the dictionary held when it was last counted: kept.h */
-	struct dict_counts logged;  /* what the records hold */
-	uint64_t logged_bytes;	    /* of the dictionary then */
+	int64_t begin_ms;	   /* of the time it covers */
+	uint64_t n_records;	   /* that the log has at least: the manifest promises them */
+	struct dict *dict;	   /* NULL: not loaded */
+	struct dict *names;	   /* what series, types and labels are, when that alone was read */
+	struct log_file *log;	   /* with dict */
+	struct vfs_map image;	   /* beside the process that writes: the log as it was */
+	uint64_t loaded_lsn;	   /* of it then */
+	pthread_mutex_t load_lock; /* held by who reads the log; before the store's lock */
+	_Atomic uint64_t asked_at; /* by the store's count of questions */
+	pthread_mutex_t log_lock;  /* around it */
+	struct dict_counts known;  /* what the dictionary held when it was last counted: kept.h */
+	struct dict_counts logged; /* what the records hold */
+	uint64_t logged_bytes;	   /* of the dictionary then */
 	struct dict_counts written; /* what the log of writes, or such a record, holds */
 	size_t n_learnt_written;    /* of the dictionary's list: so far */
 	bool in_log;		    /* frames that are in no block name it */
@@ -102,7 +102,7 @@ struct dict *era__dict(const struct era *e, bool names_only);
 /* How a log is read. */
 struct era_how {
 	struct vfs *vfs;
-	bool names_only;      /* of an image */
+	bool names_only;
 	dcm_report_fn report; /* of damage; may be NULL */
 	void *ctx;
 };

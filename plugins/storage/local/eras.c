@@ -15,7 +15,7 @@ static int load(struct store *s, struct era *e, bool names_only, struct dcm_erro
 	struct era_how how = eras__how(s);
 	struct era_content c = { .dict = NULL };
 
-	how.names_only = names_only && s->only_read;
+	how.names_only = names_only;
 	pthread_rwlock_rdlock(&s->lock);
 	bool there = era__dict(e, how.names_only), final = e->unreadable;
 	pthread_rwlock_unlock(&s->lock);

@@ -19,8 +19,8 @@
 struct era_how eras__how(const struct store *s);
 
 /*
- * Makes the dictionary be there, as long as the caller's reference to the era; or in a store that is
- * only read, with names_only, at least its names (era__dict()). 0, -ENOMEM, or why it cannot be read:
+ * Makes the dictionary be there, as long as the caller's reference to the era; or with names_only at
+ * least its names (era__dict()). 0, -ENOMEM, or why it cannot be read:
  * at this moment, or for good (era->unreadable).
  */
 int eras__load(struct store *s, struct era *e, bool names_only, struct dcm_error *err);
