@@ -130,6 +130,7 @@ static void test_lists_read_names_alone(void **state)
 	bench__init(&b, 1);
 	fill_eras(&b, 3);
 	bench__restart(&b, false);
+	assert_int_equal(kept__get(b.store).n_series, 0);
 	for (int i = 0; i < 2; i++) {
 		view__init(&v, b.store->host, &all, 1);
 		v.names_only = true;
@@ -137,6 +138,7 @@ static void test_lists_read_names_alone(void **state)
 		assert_int_equal(look__of(&v)->blocks.n, 3);
 		assert_true(v.streams.n > 0);
 		assert_int_equal(n_names(b.store), 3);
+		assert_true(kept__get(b.store).n_series > 0);
 		b.store->options.dictionary_max_bytes = 1;
 		eras__trim(b.store); /* the question has them */
 		assert_int_equal(n_names(b.store), 3);

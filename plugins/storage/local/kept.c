@@ -45,6 +45,8 @@ static void note_dictionaries(struct store *s, struct kept_numbers *n)
 
 		if (e->dict)
 			e->known = dict__counts(e->dict);
+		else if (e->names && e->names->series.n > e->known.series)
+			e->known.series = e->names->series.n;
 		n->n_series = e->known.series > n->n_series ? e->known.series : n->n_series;
 		if (e->known.stacks >= n->n_stacks) {
 			n->n_stacks = e->known.stacks;
