@@ -481,13 +481,18 @@ static bool offer_names(const struct dcm_table *table, unsigned depth, struct su
 	return false;
 }
 
-/* A key that the table takes from other programs' files without a meaning of its own. */
+/* Keys that the table takes from other programs' files without a meaning of its own. */
+static const char *const *ignored_names(const struct dcm_table *table)
+{
+	static const char *const none[] = { NULL };
+
+	return DCM_HAS(table, ignored) && table->ignored ? table->ignored : none;
+}
+
 static bool is_ignored(const struct dcm_table *table, struct dcm_str key)
 {
-	const char *const *names = DCM_HAS(table, ignored) ? table->ignored : NULL;
-
-	for (; names && *names; names++)
-		if (str__eq(key, str__of(*names)))
+	for (const char *const *name = ignored_names(table); *name; name++)
+		if (str__eq(key, str__of(*name)))
 			return true;
 	return false;
 }
@@ -515,6 +520,9 @@ static void check_key(struct filler *f, const struct member *m, const struct opt
 	for (uint32_t i = 0; i < n_parts; i++)
 		if (offer_names(parts[i].table, 0, &near, m->key))
 			return;
+	for (uint32_t i = 0; i < n_parts; i++)
+		for (const char *const *name = ignored_names(parts[i].table); *name; name++)
+			suggest__offer(&near, *name);
 	for (uint32_t i = 0; !near.best && i < n_parts; i++)
 		list_names(parts[i].table, 0, &names, &n);
 	struct dcm_str known = buf__view(&names);

@@ -89,6 +89,8 @@ fi
 at_port() { "$decima" "$@" --url "$url"; }
 up() { at_port targets >"$dir/targets" 2>&1 && grep 'process_cpu' "$dir/targets" | grep -q ' up '; }
 wait_for 30 up && ok selfprofile.scrapes_itself || not_ok selfprofile.scrapes_itself "$(grep process_cpu "$dir/targets")"
+# Before they are found, nobody says that there are none.
+grep 'no target was found' "$dir/log" >"$dir/said" && not_ok selfprofile.targets_are_found "$(cat "$dir/said")" || ok selfprofile.targets_are_found
 others_off() { at_port targets >"$dir/targets" 2>&1 && [ "$(grep '^decima ' "$dir/targets" | grep -c ' off ')" = 4 ]; }
 wait_for 30 others_off && ok selfprofile.has_no_other || not_ok selfprofile.has_no_other "$(grep '^decima ' "$dir/targets" | tr '\n' '|')"
 live() { at_port query stacks "$cpu{job=\"decima\"}" --focus http_routes__dispatch >"$dir/live" 2>&1 && grep -q 'http_routes__dispatch' "$dir/live"; }

@@ -162,6 +162,39 @@ static bool has_state(const struct discovery *d)
 static const struct discovery_kind slow_kind = { .name = "slow_sd" };
 static const struct discovery_kind steps_kind = { .name = "steps_sd", .is_whole = has_state };
 
+static bool is_looking(const struct scrape_fixture *f)
+{
+	struct job_counts counts = { 0 };
+
+	job__count(f->job, &counts);
+	return counts.is_looking;
+}
+
+/* Until all discoveries have looked, and targets show what was found, nobody says that there is nothing. */
+static void a_job_looks_until_its_targets_show_all(void **state)
+{
+	struct discovery slow = { .kind = &slow_kind };
+	struct source source = { 0 };
+	struct scrape_fixture f;
+
+	(void)state;
+	open_fixture(&f, JOB);
+	assert_false(is_looking(&f));
+	slow.job = f.job;
+	assert_true(vec__push(&f.job->discoveries, &slow));
+	assert_true(is_looking(&f));
+	assert_int_equal(find(&f, &source, "a:1"), 0);
+	loop__cancel(f.loop, &f.job->sync);
+	assert_true(is_looking(&f));
+	discovery__well(&slow);
+	assert_false(is_looking(&f));
+	assert_int_equal(find(&f, &source, "a:1 b:1"), 0);
+	assert_true(is_looking(&f));
+	f.job->discoveries.n = 0;
+	lose(&f, &source);
+	scrape_fixture__close(&f);
+}
+
 /* A job in another's place has its targets until it has found its own, and then those that are the same. */
 static void another_jobs_targets_go_on(void **state)
 {
@@ -423,6 +456,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(targets_are_what_all_sources_say),
 		cmocka_unit_test(targets_that_stay_go_on),
+		cmocka_unit_test(a_job_looks_until_its_targets_show_all),
 		cmocka_unit_test(another_jobs_targets_go_on),
 		cmocka_unit_test(another_jobs_findings_meet_the_rules),
 		cmocka_unit_test(one_that_asks_in_steps),

@@ -382,6 +382,13 @@ static const struct {
 	{ JOB "  scrape_intervall: 1s\n", "input pprof_scrape: scrape_configs[0]: unknown "
 					  "option \"scrape_intervall\"; did you mean "
 					  "\"scrape_interval\"?" },
+	/* The nearest may be one that is taken without a meaning. */
+	{ JOB "  honour_labels: true\n", "input pprof_scrape: scrape_configs[0]: unknown "
+					 "option \"honour_labels\"; did you mean "
+					 "\"honor_labels\"?" },
+	{ JOB "  gce_sd_config: [ {} ]\n", "input pprof_scrape: scrape_configs[0]: unknown "
+					   "option \"gce_sd_config\"; did you mean "
+					   "\"gce_sd_configs\"?" },
 	{ JOB "  static_configs: [ { targets: ['http://a:1/x'] } ]\n",
 	  "input pprof_scrape: scrape_configs[0]: static_configs: \"http://a:1/x\" is not "
 	  "HOST:PORT; scheme: and "

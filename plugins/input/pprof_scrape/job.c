@@ -372,6 +372,7 @@ void job__count(struct job *j, struct job_counts *to)
 	meters__set(&j->meters, METER_DROPPED, n_dropped);
 	meters__set(&j->meters, METER_FOUND, j->n_found);
 	pthread_mutex_unlock(&j->lock);
+	to->is_looking |= j->sync.place || !has_looked(j);
 	meters__set(&j->meters, METER_FAILED_DISCOVERIES, n_failed);
 	for (uint32_t h = 0; h < N_HEALTHS; h++) {
 		to->targets[h] += n[h];

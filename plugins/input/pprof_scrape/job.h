@@ -110,6 +110,7 @@ void job__free_dropped(struct job *j);
 void job__targets(struct job *j, dcm_target_fn each, void *ctx);
 struct job_counts {
 	uint32_t targets[N_HEALTHS], n_dropped;
+	bool is_looking; /* a discovery has not said all that there is, or targets do not show it yet */
 };
 /* Shows how many there are of each, and adds them. */
 void job__count(struct job *j, struct job_counts *to);

@@ -63,6 +63,8 @@ static void say(struct scraper *s, const struct job_counts *c)
 	if (trouble[0])
 		host->set_state(host, DCM_STATE_DEGRADED, "%u of %u targets are down; %s",
 				c->targets[DCM_HEALTH_DOWN], n, trouble);
+	else if (n == 0 && c->is_looking)
+		host->set_state(host, DCM_STATE_OK, "looks for targets");
 	else if (n == 0)
 		host->set_state(host, DCM_STATE_OK, "no target was found%s",
 				c->n_dropped ? "; relabelling dropped all there were" : "");
