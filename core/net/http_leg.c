@@ -142,6 +142,7 @@ static curl_socket_t open_socket(void *ctx, curlsocktype purpose, struct curl_so
 
 	(void)purpose;
 	let_go(c);
+	c->looks_up = false;
 	if (fd >= 0 && a->family != AF_UNIX)
 		setsockopt(fd, IPPROTO_TCP, TCP_USER_TIMEOUT, &unheard_ms, sizeof(unheard_ms));
 	return fd;
@@ -154,6 +155,7 @@ static int see_lookup(void *state, void *unused, void *ctx)
 	(void)state;
 	(void)unused;
 	let_go(c);
+	c->looks_up = true;
 	return 0;
 }
 
@@ -398,6 +400,7 @@ static int prepare(struct call *c, struct dcm_error *err)
 		return r;
 	c->detail[0] = '\0';
 	c->let_go_ns = 0;
+	c->looks_up = false;
 	c->kind = BODY_UNKNOWN;
 	c->n_bytes = 0;
 	c->n_head_bytes = c->n_head_lines = 0;
@@ -597,7 +600,8 @@ static void describe_wait(struct call *c, char ret[static 160])
 		snprintf(ret, 160, "connected, and then nothing; does the server speak %s there?",
 			 c->place.tls ? "TLS" : "HTTP");
 	else if (!held_back(c, ret))
-		snprintf(ret, 160, "no connection; does the host answer there?");
+		snprintf(ret,
+			 160, c->looks_up ? "its name is still being looked up; do the servers of the DNS answer?" : "no connection; does the host answer there?");
 }
 
 void call__timer(struct call *c)

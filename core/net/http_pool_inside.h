@@ -47,6 +47,7 @@ struct call {
 	struct part *part;
 	struct http_setup_lists lists;
 	int64_t let_go_ns; /* since when it looks for its server, or connects; 0: curl still holds it back */
+	bool looks_up; /* its server's name, or its proxy's: there is no socket yet */
 	char detail[CURL_ERROR_SIZE];
 	enum stop stop;
 	enum body kind;

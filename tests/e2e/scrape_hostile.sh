@@ -151,6 +151,35 @@ fi
 daemon_stop
 expect_status scrape_hostile.stops 0 "$daemon_status"
 
+# ---- servers of the DNS that say nothing: who has an address is asked all the same ----
+if [ "$(id -u)" = 0 ] && unshare -nm setpriv --pdeathsig KILL ip link set lo up 2>/dev/null; then
+	echo 'nameserver 127.0.0.1' >"$dir/resolv.conf"
+	cat >"$dir/mute.py" <<-'END'
+		import http.server, socket
+		names = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
+		names.bind(("127.0.0.1", 53))
+		http.server.HTTPServer(("127.0.0.1", 8080), http.server.SimpleHTTPRequestHandler).serve_forever()
+	END
+	cat >"$dir/alone" <<-END
+		#!/bin/sh
+		exec unshare -nm sh -c 'ip link set lo up && mount --bind "$dir/resolv.conf" /etc/resolv.conf && { setpriv --pdeathsig KILL python3 "$dir/mute.py" 2>"$dir/mute.err" & exec "$decima" "\$@"; }' sh "\$@"
+	END
+	chmod 755 "$dir/alone"
+	{
+		printf 'global: { scrape_interval: 2s, scrape_timeout: 2s }\nscrape_configs:\n'
+		job named some.example.org:80 /good
+		job numbered 127.0.0.1:8080 /absent
+	} >"$dir/scrape.yaml"
+	plain_decima=$decima decima=$dir/alone
+	daemon_begin scrape_hostile.mute_dns_starts -c "$dir/scrape.yaml"
+	decima=$plain_decima
+	expect_said named down 'its name is still being looked up; do the servers of the DNS answer?'
+	expect_said numbered down 'status 404'
+	daemon_stop
+else
+	skip scrape_hostile.named "needs root, and a network namespace"
+fi
+
 # ---- room: who sends much and never ends has what others do not need ----
 # Eight of them would have more than all room there is, without a limit of their own.
 {
