@@ -51,7 +51,7 @@ scrape_configs:
     scrape_interval: 2s
     profiling_config:
       path_prefix: /few
-      pprof_config: { process_cpu: { enabled: false } }
+      pprof_config: { process_cpu: { enabled: false }, heap: { path: /debug/pprof/heap }, mutx: { delta: true } }
     static_configs: [ { targets: ["$one"] } ]
   - job_name: once
     scrape_interval: 2s
@@ -77,6 +77,8 @@ mkdir "$dir/sd"
 daemon_begin scrape.starts -c "$dir/parca.yaml"
 ok scrape.starts
 expect scrape.says_what_is_ignored 'object_storage: has no meaning here, and is ignored' "$dir/log"
+expect scrape.says_what_is_not_scraped 'job few: pprof_config.heap is not scraped, as it is none of the usual ones; write enabled: true' "$dir/log"
+expect scrape.says_what_was_meant 'job few: pprof_config.mutx is not scraped, as it is none of the usual ones; write enabled: true, or did you mean "mutex"?' "$dir/log"
 
 # ---- the five profiles of a Go service ----
 for type in memory:alloc_space:bytes:space:bytes:delta memory:alloc_objects:count:space:bytes:delta \

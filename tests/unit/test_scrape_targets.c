@@ -457,7 +457,44 @@ static const struct {
 	  "input pprof_scrape: scrape_configs[0]: profiling_config: pprof_config.mine "
 	  "needs a path, as "
 	  "\"/debug/pprof/mine\"" },
+	{ JOB "  profiling_config: { pprof_config: { memroy: { enabled: true } } }\n",
+	  "input pprof_scrape: scrape_configs[0]: profiling_config: pprof_config.memroy needs a "
+	  "path, as "
+	  "\"/debug/pprof/memroy\"; or did you mean \"memory\"?" },
 };
+
+/* Parca takes such names, too, and asks for none: at least that is told (tests/e2e/scrape.sh). */
+static void names_that_nobody_asks_for(void **state)
+{
+	static const struct {
+		const char *name, *of, *near;
+		bool is_silent;
+	} names[] = {
+		{ "heap", "path: /debug/pprof/heap", NULL, true },
+		{ "mutx", "delta: true", "mutex", true },
+		{ "heap", "path: /x, enabled: true", NULL, false },
+		{ "heap", "path: /x, enabled: false", NULL, false },
+		{ "mutex", "delta: true", "mutex", false },
+	};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(names) / sizeof(*names); i++) {
+		struct fixture f;
+		const char *near;
+		char yaml[200];
+
+		open_fixture(&f);
+		snprintf(yaml, sizeof(yaml), JOB "  profiling_config: { pprof_config: { %s: { %s } } }\n",
+			 names[i].name, names[i].of);
+		assert_string_equal(load(&f, yaml), "");
+		assert_int_equal(job_options__is_silent(f.job, 0, &near), names[i].is_silent);
+		if (names[i].near)
+			assert_string_equal(near, names[i].near);
+		else
+			assert_null(near);
+		close_fixture(&f);
+	}
+}
 
 static void configurations_are_judged(void **state)
 {
@@ -559,6 +596,7 @@ int main(void)
 		cmocka_unit_test(turns_are_spread_and_stay),
 		cmocka_unit_test(failing_memory_is_survived),
 		cmocka_unit_test(configurations_are_judged),
+		cmocka_unit_test(names_that_nobody_asks_for),
 		cmocka_unit_test(defaults_of_profiles_are_parcas),
 		cmocka_unit_test(groups_are_read),
 		cmocka_unit_test(limits_are_inherited),

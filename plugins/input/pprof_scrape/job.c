@@ -460,6 +460,20 @@ static int make_defaults(struct job *j)
 	return 0;
 }
 
+static void tell_silent(const struct job *j)
+{
+	const struct dcm_map *said = &j->options->profiling.pprof_config;
+	const char *near;
+
+	for (uint32_t i = 0; i < said->n; i++)
+		if (job_options__is_silent(j->options, i, &near))
+			j->host->log(j->host,
+				     DCM_LOG_WARNING, "job %s: pprof_config.%s is not scraped, as it is none of the usual ones; write enabled: true%s%s%s",
+				     j->options->job_name, said->keys[i],
+				     near ? ", or did you mean \"" : "", near ? near : "",
+				     near ? "\"?" : "");
+}
+
 int job__new(const struct job_config *c, struct job **ret, struct dcm_error *err)
 {
 	CLEANUP(job__freep) struct job *j = NEW(struct job);
@@ -494,6 +508,7 @@ int job__new(const struct job_config *c, struct job **ret, struct dcm_error *err
 		r = c->host->http_client_new(c->host, &c->options->http, &j->client, err);
 	if (r < 0)
 		return r;
+	tell_silent(j);
 	*ret = take_ptr(j);
 	return 0;
 }

@@ -9,6 +9,7 @@
 
 #include "core/base/error.h"
 #include "core/base/mem.h"
+#include "core/base/str.h"
 #include "plugins/input/pprof_scrape/groups.h"
 
 /* ---- profiles ---- */
@@ -110,6 +111,24 @@ static const struct usual *find_usual(const char *name)
 		if (strcmp(usuals[i].name, name) == 0)
 			return &usuals[i];
 	return NULL;
+}
+
+/* "memory" for "memry"; NULL: none is near. */
+static const char *near_usual(const char *name)
+{
+	for (size_t i = 0; i < N_USUALS; i++)
+		if (str__distance(str__of(name), str__of(usuals[i].name), 2) <= 2)
+			return usuals[i].name;
+	return NULL;
+}
+
+bool job_options__is_silent(const struct job_options *job, uint32_t i, const char **ret_near)
+{
+	const struct dcm_map *said = &job->profiling.pprof_config;
+	const struct profile_options *o = said->items;
+
+	*ret_near = near_usual(said->keys[i]);
+	return !find_usual(said->keys[i]) && o[i].enabled == SAID_AUTO;
 }
 
 static bool is_true(int32_t said, bool otherwise)
@@ -330,10 +349,15 @@ static int check_profiles(const struct job_options *job, struct dcm_error *err)
 	if (said->n + N_USUALS > PROFILES_MAX)
 		return error__set(err, -EINVAL, "profiling_config: more than %d profiles; make another job of some",
 				  PROFILES_MAX - N_USUALS);
-	for (uint32_t i = 0; i < said->n; i++)
-		if (!find_usual(said->keys[i]) && o[i].enabled == SAID_TRUE && !o[i].path)
-			return error__set(err, -EINVAL, "profiling_config: pprof_config.%s needs a path, as \"/debug/pprof/%s\"",
-					  said->keys[i], said->keys[i]);
+	for (uint32_t i = 0; i < said->n; i++) {
+		const char *name = said->keys[i], *near = near_usual(name);
+
+		if (find_usual(name) || o[i].enabled != SAID_TRUE || o[i].path)
+			continue;
+		return error__set(err, -EINVAL, "profiling_config: pprof_config.%s needs a path, as \"/debug/pprof/%s\"%s%s%s",
+				  name, name, near ? "; or did you mean \"" : "", near ? near : "",
+				  near ? "\"?" : "");
+	}
 	return 0;
 }
 

@@ -85,6 +85,11 @@ enum { PROFILES_MAX = 64 };
 /* Those that are enabled, the usual ones first; at most PROFILES_MAX. Texts are the options'. */
 uint32_t job_options__profiles(const struct job_options *job,
 			       struct profile_plan ret[static PROFILES_MAX]);
+/*
+ * Is the i-th of pprof_config one of no usual name that does not say whether it is enabled? Parca takes it, and nobody asks
+ * for it. *ret_near: the usual name that is near, or NULL.
+ */
+bool job_options__is_silent(const struct job_options *job, uint32_t i, const char **ret_near);
 
 /* The interval and timeout that hold for a job. */
 int64_t job_options__interval_ns(const struct scrape_options *all, const struct job_options *job);
