@@ -110,13 +110,13 @@ static int load_tree(const struct plan_source *s, struct problems *problems, str
 
 /*
  * The file's top without the sections, for the table of settings. A misspelt section gets its
- * suggestion here, because the table does not know them.
+ * suggestion here, because the table does not know them; nor what foreign.c tells others' files by.
  */
 static void fill_main(struct plan *p, const struct options_env *env)
 {
 	const struct node *root = p->tree->root;
 	struct node *rest = arena__zalloc(&p->arena, 1, sizeof(*rest));
-	const char *names[N_SECTIONS];
+	const char *names[N_SECTIONS + 2] = { [N_SECTIONS] = "scrape_configs", "scrape_config_files" };
 
 	if (root->kind != NODE_MAP) {
 		problems__add(env->problems, PROBLEM_ERROR, &root->at,
@@ -136,7 +136,8 @@ static void fill_main(struct plan *p, const struct options_env *env)
 	rest->at = root->at;
 	for (uint32_t i = 0; i < root->n; i++) {
 		struct dcm_str key = root->members[i].key;
-		const char *near = is_section(key) ? NULL : suggest__nearest(key, names, N_SECTIONS);
+		const char *near = is_section(key) ? NULL
+						   : suggest__nearest(key, names, N_SECTIONS + 2);
 
 		if (is_section(key))
 			continue;

@@ -133,6 +133,8 @@ static void faults_have_places(void **state)
 		{ "- a\n", "(built-in):1:1: the configuration must be a map" },
 		{ "input: {}\n",
 		  "(built-in):1:1: unknown option \"input\"; did you mean \"inputs\"?" },
+		{ "scrape_config: []\n", "(built-in):1:1: unknown option \"scrape_config\"; did "
+					 "you mean \"scrape_configs\"?" },
 		{ "labels: {}\nserver: { listn: [] }\n",
 		  "(built-in):2:11: configuration: server: unknown option \"listn\"; did you mean "
 		  "\"listen\"?" },
