@@ -114,11 +114,10 @@ static void add_cell(struct table *t, struct dcm_str text)
 		t->out->error = -ENOMEM;
 }
 
-/* For people; "" of who was not asked yet. */
-static struct dcm_str measured(const struct dcm_target *e, double v, struct dcm_str unit,
-			       char buf[static 48])
+/* For people; "" of what was not measured: its first answer has not come, or nobody asks it. */
+static struct dcm_str measured(double v, struct dcm_str unit, char buf[static 48])
 {
-	return str__of(e->last_real_ns ? units__format_value(v, unit, buf) : "");
+	return str__of(v > 0 ? units__format_value(v, unit, buf) : "");
 }
 
 static struct dcm_str label_of(const struct dcm_target *e, const char *name)
@@ -160,8 +159,8 @@ static void as_text(void *ctx, const char *input, const struct dcm_target *e)
 	add_cell(t, e->profile);
 	add_cell(t, str__of(health_of(e)));
 	add_cell(t, str__of(e->last_real_ns ? units__format_time(e->last_real_ns, when) : "never"));
-	add_cell(t, measured(e, (double)e->duration_ns, STR("nanoseconds"), took));
-	add_cell(t, measured(e, (double)e->bytes, STR("bytes"), size));
+	add_cell(t, measured((double)e->duration_ns, STR("nanoseconds"), took));
+	add_cell(t, measured((double)e->bytes, STR("bytes"), size));
 	add_cell(t, e->url);
 	add_cell(t, label_of(e, "version"));
 	add_cell(t, skew_of(e, skew));

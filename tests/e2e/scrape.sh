@@ -195,6 +195,7 @@ refused() { ask targets >"$dir/targets" && grep 'nobody' "$dir/targets" | grep -
 wait_for 20 refused && ok scrape.target_down || not_ok scrape.target_down "$(grep nobody "$dir/targets")"
 off() { ask targets >"$dir/targets" && grep 'few' "$dir/targets" | grep 'block' | grep -q ' off '; }
 wait_for 20 off && ok scrape.target_without_a_profile || not_ok scrape.target_without_a_profile "$(grep few "$dir/targets")"
+if grep -q ' 0ns \| 0 \?B ' "$dir/targets"; then not_ok scrape.target_unmeasured "$(grep -m 1 ' 0ns \| 0 \?B ' "$dir/targets")"; else ok scrape.target_unmeasured; fi
 few() { ask query types --from now-5m >/dev/null && [ "$(sum_of 'goroutine:goroutine:count:goroutine:count{job="few"}' '^main\.park$')" = 50 ]; }
 wait_for 20 few && ok scrape.target_with_a_prefix || not_ok scrape.target_with_a_prefix "$(grep few "$dir/targets")"
 # All that is said of a target, of each kind, and that /metrics adds it up.
