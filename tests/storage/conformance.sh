@@ -30,6 +30,18 @@ conforms() {
 	[ $status -eq 0 ] || grep -q '^not ok ' "$dir/out" || echo "not ok conformance.$name: exit status $status"
 }
 
+# keeps_contract NAME FILE.so OPTIONS: tests/contract's program, which asks SQLite the same
+keeps_contract() {
+	contract=$top_builddir/tests/contract/test_storage
+	if [ ! -x "$contract" ]; then
+		echo "skip conformance.$1_contract: libsqlite3-dev is missing"
+	elif "$contract" "$2" "$3" >"$dir/out" 2>&1; then
+		echo "ok conformance.$1_contract"
+	else
+		echo "not ok conformance.$1_contract: $(grep -m 1 -A 1 'ERROR' "$dir/out" | tr '\n' ' ')"
+	fi
+}
+
 # catches CASE FAULT..: each is seen by that case, which ends with a report
 catches() {
 	case=$1
@@ -56,6 +68,7 @@ conforms local "$local_store" --keeps --counts-late --plans "${CONFORMANCE_PLANS
 # Blocks as soon as may be, so that questions go over many.
 conforms local_blocks "$local_store" --keeps --counts-late --plans "${CONFORMANCE_PLANS:-4}" --kills 5 --seed 100 \
 	--options "{ path: \"{DIR}\", $bounds, seal_interval: 1s, head_max_bytes: 1MiB }"
+keeps_contract local "$local_store" "{ path: \"{DIR}\", $bounds }"
 # Few series: what is beyond them, before and after a restart, which a backup is for a store that keeps nothing.
 few="$bounds, max_series: 8"
 conforms memory_bound "$memory" --only bound --bound 8 --options "{ $few }" --from-backup "{ path: \"{DIR}\", $few }"
