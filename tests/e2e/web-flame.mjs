@@ -380,6 +380,20 @@ export async function flame(t) {
     }, root.y + 10);
     assert(colours > 2, "the root has no name");
   });
+  await check("inverted_zoom_has_its_frames", async () => {
+    await load(many(), "&inv=1");
+    const hatched = (f, all) => all.some((h) => h.node === -2 && h.y > f.y && h.x < f.x + f.w && f.x < h.x + h.w);
+    const all = await frames();
+    const of = inRow(all, 1).filter((f) => f.node > 0 && f.w > 5 && hatched(f, all)).at(-1);
+    assert(of, "nothing is hatched: the file has too few frames");
+    const box = await $("flame").boundingBox();
+    await page.mouse.dblclick(box.x + of.x + of.w / 2, box.y + of.y + 10);
+    await settled();
+    await drawn((now) => now.some((f) => f.depth > 2) && now.every((f) => f.node !== -2), `${of.name} is hatched where it is zoomed to`);
+    // Another one, and back.
+    await page.goBack();
+    await drawn((now) => now.filter((f) => f.depth === 1).length > 1, "Back does not lead out of the zoom");
+  });
   await check("table_of_100k_rows", async () => {
     await load(Array.from({ length: 100000 }, (_, i) => `row_${i} ${100000 - i}`).join("\n"));
     await $("panel-table").click();

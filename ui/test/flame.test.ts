@@ -23,6 +23,12 @@ import { type Stack, encode, random, randomStacks, treeOf } from "./random.ts";
 
 const name = (t: Tree, node: number) => nameOf(t.functions, t.func[node]);
 
+function chainOf(t: Tree, node: number): string[] {
+  const names: string[] = [];
+  for (let i = node; i > 0; i = t.parent[i]) names.unshift(name(t, i));
+  return names;
+}
+
 /** Every path of a tree with its total. */
 function paths(t: Tree): Map<string, number> {
   const out = new Map<string, number>();
@@ -148,6 +154,36 @@ test("what is too light is trimmed, and no weight is lost", () => {
   for (let i = 0; i < inverted.n; i++) assert.equal(inverted.total[i], inverted.self[i] + children[i] + (inverted.trimmed.get(i) ?? 0));
   assert.ok(inverted.n < 200_000 && inverted.total[0] === t.total[0]);
   assert.ok(inverted.trimmed.size > 0);
+});
+
+test("inverted, all that calls what is zoomed to is there, wherever it is, and no weight is lost", () => {
+  const many = randomStacks(5, 40000, 3000, 40);
+  const t = treeOf(many);
+  const expected = expectedPaths(many, (n) => [...n].reverse());
+  const coarse = invert(t);
+  const below = (of: Tree, text: string) => new Map([...paths(of)].filter(([path]) => path.startsWith(`${text}/`)));
+  const deep = (zoom: string, text: string) => {
+    const tree = invert(t, zoom);
+    const { node, whole } = follow(tree, zoom);
+    assert.ok(whole && `/${chainOf(tree, node).join("/")}` === text);
+    const children = new Float64Array(tree.n);
+    for (let i = 1; i < tree.n; i++) children[tree.parent[i]] += tree.total[i];
+    for (let i = 0; i < tree.n; i++) assert.equal(tree.total[i], tree.self[i] + children[i] + (tree.trimmed.get(i) ?? 0));
+    assert.deepEqual(below(tree, text), new Map([...expected].filter(([path]) => path.startsWith(`${text}/`))));
+    return { tree, node };
+  };
+  // The lightest of the first level below which something was left out.
+  let light = 0;
+  for (let i = 1; i < coarse.n; i = coarse.end[i]) if (coarse.trimmed.has(i)) light = i;
+  assert.ok(light > 0);
+  const { tree, node } = deep(pathOf(coarse, light), `/${name(coarse, light)}`);
+  // And further in: of these the whole has nothing.
+  const third = [...Array(tree.end[node] - node).keys()].map((k) => node + k).find((i) => tree.depth[i] === 3)!;
+  const text = `/${chainOf(tree, third).join("/")}`;
+  assert.ok(!paths(coarse).has(text));
+  deep(pathOf(tree, third), text);
+  // What is nowhere changes nothing but how much there is of the rest.
+  assert.equal(invert(t, "AAAA").total[0], t.total[0]);
 });
 
 test("inverted, every function that has something itself is there, and all that calls it where that is not too much", () => {

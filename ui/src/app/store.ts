@@ -418,6 +418,7 @@ export function start(): void {
   });
   whenChanged(() => JSON.stringify([tree.value.value?.id, howOf(state.value, tree.value.value?.tree)]), () => void askArranged());
   whenChanged(() => JSON.stringify([tree.value.value?.origin, state.value.zoom]), lookCloser);
+  whenChanged(() => JSON.stringify([inOrder.value?.kept.id, state.value.zoom]), askDetail);
   whenChanged(() => JSON.stringify([shown.value?.upright.id, state.value.search]), () => void askSearch());
 }
 
@@ -437,9 +438,22 @@ const arranged = signal<Arranged | null>(null);
 /** Why the order that is asked for could not be made; "": it could, or is being made. */
 export const arrangeError = signal("");
 
+/** The zoom of an inverted tree that needed more than the whole has room for: its path, until another does. */
+const detailed = signal("");
+
+/** Leaves first there may be too many frames to make them all: below the zoom they are made when it needs them. */
+function askDetail(): void {
+  const s = state.value;
+  const t = inOrder.value?.kept.tree;
+  if (!s.inverted || !s.zoom || !t) return;
+  const { node, whole } = follow(t, s.zoom);
+  if (!whole || shareTrimmed(t, node) > MUCH) detailed.value = s.zoom;
+}
+
 /** null: as it came. Of one side there is nothing to be held against another. */
 function arrangementOf(s: State, t: Tree | undefined): Arrangement | null {
-  const how = { norm: t?.b ? s.norm : "", wide: t?.b ? s.wide : "", loops: s.loops, inverted: s.inverted, byName: s.byName } as const;
+  const into = s.inverted ? detailed.value : "";
+  const how = { norm: t?.b ? s.norm : "", wide: t?.b ? s.wide : "", loops: s.loops, inverted: s.inverted, into, byName: s.byName } as const;
   return Object.values(how).some(Boolean) ? how : null;
 }
 const howOf = (s: State, t: Tree | undefined) => JSON.stringify(arrangementOf(s, t));

@@ -5,11 +5,13 @@
 // parents, grouped by function. It is made level by level, down to what has room on a screen: the whole inverted tree of a
 // million nodes would have ten times as many.
 
+import { codeOf, codesOf } from "./path.ts";
 import { type Functions, type Meta, type Tree, diffWidths, hasTrimmed, place, weightsOf } from "./tree.ts";
 
 /**
  * Where all that there is would be more than MAX_NODES, nodes below the first level that are lighter than this share of the whole are
- * not made; what they weigh is trimmed of their parent.
+ * not made; what they weigh is trimmed of their parent. Half of the nodes are kept for what is below a node that somebody has zoomed
+ * to: all of it, or what is not lighter than this share of that node.
  */
 const MIN_SHARE = 1 / 8192;
 const MAX_NODES = 200_000;
@@ -24,7 +26,12 @@ interface Draft {
   familyEnd: number; // where its siblings' end there
   sumA: number;
   sumB: number;
+  least: number; // what its children have to weigh
+  leads: boolean; // to the zoom
+  isNear: boolean; // so, or is below it
 }
+
+const unplaced = { parent: -1, depth: 0, from: 0, to: 0, familyEnd: 0, sumA: 0, sumB: 0, least: 0, leads: false, isNear: false };
 
 function longer(from: Int32Array, n: number): Int32Array<ArrayBuffer> {
   const to = new Int32Array(Math.max(n, 2 * from.length));
@@ -91,7 +98,7 @@ class Pool {
     const familyEnd = end + n;
     for (let i = 0; i < n; i++) {
       const f = func[gathered[i]];
-      if (count[f]++ === 0) drafts.push({ func: f, parent, depth, from: 0, to: 0, familyEnd, sumA: 0, sumB: 0 });
+      if (count[f]++ === 0) drafts.push({ ...unplaced, func: f, parent, depth, familyEnd });
     }
     for (const d of drafts) {
       d.from = at[d.func] = end;
@@ -198,6 +205,7 @@ interface Plan {
   step: Step;
   pool: Pool;
   lost: Lost; // of the root, so far
+  into?: string; // the zoom's path
 }
 
 /** In preorder, siblings heaviest first; a stack of our own, since there may be thousands of levels. */
@@ -206,31 +214,53 @@ function expand(t: Tree, plan: Plan): Tree {
   const factor = t.b?.factor ?? 1;
   const isTrimmed = step === down && hasTrimmed(t);
   const weightOf = (d: Draft) => Math.max(Math.abs(d.sumA), Math.abs(d.sumB * factor));
-  const least = plan.most > MAX_NODES ? weightOf(root) * MIN_SHARE : 0;
+  const share = plan.most > MAX_NODES ? MIN_SHARE : 0;
+  const way = codesOf(plan.into ?? "");
   const drafts: Draft[] = [root];
   const todo: Draft[] = [];
-  const push = (children: Draft[], index: number, least: number) => {
-    const heavy = children.filter((d) => weightOf(d) >= least);
-    for (const d of children) if (weightOf(d) < least) lost.add(index, d.sumA, d.sumB);
-    heavy.sort((p, q) => weightOf(q) - weightOf(p) || p.func - q.func);
-    for (let i = heavy.length - 1; i >= 0; i--) todo.push(heavy[i]);
+  /** Is there room for all callers, if no two were the same? */
+  const isFew = (d: Draft) => {
+    let most = 0;
+    for (let k = d.from; k < d.to; k++) most += t.depth[pool.nodes[k]];
+    return most <= MAX_NODES / 2;
   };
-  push(plan.first, 0, 0);
+  let far = way.length ? MAX_NODES / 2 : MAX_NODES; // that may yet be made away from the zoom
+  const push = (children: Draft[], index: number, of: Draft, least: number) => {
+    const made: Draft[] = [];
+    for (const d of children) {
+      d.leads = of.leads && d.depth <= way.length && codeOf(t.functions, d.func) === way[d.depth - 1];
+      d.isNear = d.leads || (of.isNear && of.depth >= way.length);
+      d.least = !d.leads || d.depth < way.length ? of.least : isFew(d) ? 0 : weightOf(d) * share;
+      if (weightOf(d) >= least || d.leads) made.push(d);
+      else lost.add(index, d.sumA, d.sumB);
+    }
+    made.sort((p, q) => weightOf(q) - weightOf(p) || p.func - q.func);
+    for (let i = made.length - 1; i >= 0; i--) todo.push(made[i]);
+  };
+  Object.assign(root, { least: weightOf(root) * share, leads: true, isNear: true });
+  push(plan.first, 0, root, 0);
   for (let d = todo.pop(); d && drafts.length < MAX_NODES; d = todo.pop()) {
+    if (!d.isNear && far-- <= 0) {
+      lost.add(d.parent, d.sumA, d.sumB);
+      continue;
+    }
     const index = drafts.length;
     drafts.push(d);
     if (isTrimmed) addTrimmed(t, lost, index, pool.nodes.subarray(d.from, d.to));
     step(t, d, pool);
     // What is below one that is too light is so, too.
-    if (weightOf(d) < least) lost.add(index, ...pool.drop());
-    else push(pool.take(d.familyEnd, index, d.depth + 1), index, least);
+    if (weightOf(d) < d.least && !d.leads) lost.add(index, ...pool.drop());
+    else push(pool.take(d.familyEnd, index, d.depth + 1), index, d, d.least);
   }
   for (const d of todo) lost.add(d.parent, d.sumA, d.sumB);
   return finish(drafts, lost, { functions: t.functions, meta: t.meta, factor: t.b?.factor ?? 0 });
 }
 
-/** Leaves first: a child of the root for each function with self, its callers below it. Functions weigh what they did before. */
-export function invert(t: Tree): Tree {
+/**
+ * Leaves first: a child of the root for each function with self, its callers below it. Functions weigh what they did before.
+ * `into` is the path of a node to which somebody has zoomed: what is below it is told in more detail.
+ */
+export function invert(t: Tree, into = ""): Tree {
   const pool = new Pool(t, t.self, t.b?.self ?? null);
   let most = 0;
   for (let i = 1; i < t.n; i++)
@@ -238,10 +268,10 @@ export function invert(t: Tree): Tree {
       pool.add(i, i);
       most += t.depth[i];
     }
-  const root = { func: -1, parent: -1, depth: 0, from: 0, to: 0, familyEnd: 0, sumA: t.total[0], sumB: t.b ? t.b.total[0] : 0 };
+  const root = { ...unplaced, func: -1, sumA: t.total[0], sumB: t.b ? t.b.total[0] : 0 };
   const lost = new Lost();
   if (hasTrimmed(t)) addTrimmed(t, lost, 0, new Set([...t.trimmed.keys(), ...(t.b?.trimmed.keys() ?? [])]));
-  return { ...expand(t, { root, first: pool.take(0, 0, 1), most, step: up, pool, lost }), leavesFirst: true, weights: t.weights ?? weightsOf(t) };
+  return { ...expand(t, { root, first: pool.take(0, 0, 1), most, step: up, pool, lost, into }), leavesFirst: true, weights: t.weights ?? weightsOf(t) };
 }
 
 /** A function's outermost calls, and from them on. */
@@ -254,7 +284,7 @@ function from(t: Tree, func: number, step: Step): Tree {
     most += step === up ? t.depth[i] : t.end[i] - i;
     free = t.end[i];
   }
-  const root = pool.take(0, -1, 0)[0] ?? { func, parent: -1, depth: 0, from: 0, to: 0, familyEnd: 0, sumA: 0, sumB: 0 };
+  const root = pool.take(0, -1, 0)[0] ?? { ...unplaced, func };
   const lost = new Lost();
   if (step === down) addTrimmed(t, lost, 0, pool.nodes.subarray(root.from, root.to));
   step(t, root, pool);

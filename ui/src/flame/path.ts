@@ -5,7 +5,7 @@
 // every answer, call paths do not. Long ones keep their first and last twenty levels and say how many there were.
 
 import { baseName } from "./color.ts";
-import { type Tree, nameOf, textAt } from "./tree.ts";
+import { type Functions, type Tree, nameOf, textAt } from "./tree.ts";
 
 const ALPHABET = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_";
 const LONG = 60;
@@ -18,11 +18,17 @@ function hash(text: string): number {
   return ((h >>> 24) ^ h) & 0xffffff;
 }
 
-function code(t: Tree, node: number): string {
-  const f = t.functions;
-  const id = t.func[node];
+/** Of a function. */
+export function codeOf(f: Functions, id: number): string {
   const h = hash(`${nameOf(f, id)}\n${baseName(textAt(f.binaries, f.binary[id]))}`);
   return ALPHABET[h >> 18] + ALPHABET[(h >> 12) & 63] + ALPHABET[(h >> 6) & 63] + ALPHABET[h & 63];
+}
+
+const code = (t: Tree, node: number) => codeOf(t.functions, t.func[node]);
+
+/** The codes of a path's levels, of a long one those that it has from the root on. */
+export function codesOf(path: string): string[] {
+  return path.split(".")[0].match(/.{4}/g) ?? [];
 }
 
 export function pathOf(t: Tree, node: number): string {
@@ -40,10 +46,10 @@ function childWith(t: Tree, node: number, want: string): number {
 
 /** The deepest node that the path leads to, and whether that is all of it. Siblings alike: the heavier one. */
 export function follow(t: Tree, path: string): { node: number; whole: boolean } {
-  const [head, length, tail] = path.split(".");
+  const [, length, tail] = path.split(".");
   let node = 0;
-  for (let i = 0; i + 4 <= head.length; i += 4) {
-    const child = childWith(t, node, head.slice(i, i + 4));
+  for (const want of codesOf(path)) {
+    const child = childWith(t, node, want);
     if (child < 0) return { node, whole: false };
     node = child;
   }

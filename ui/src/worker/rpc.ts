@@ -24,6 +24,7 @@ export interface Arrangement {
   wide: Width;
   loops: boolean;
   inverted: boolean;
+  into: string; // of an inverted one: the path of the node below which it is made in more detail; "": of none
   byName: boolean;
 }
 

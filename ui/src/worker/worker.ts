@@ -64,11 +64,11 @@ const handlers: Handlers = {
     return { ...keepWhole(ofType(tree, `:${type}:${unit}`)), types: profile.types, index };
   },
   arrange: (r) => {
-    const { norm, wide, loops, inverted, byName: isByName } = r.how;
+    const { norm, wide, loops, inverted, into, byName: isByName } = r.how;
     const whole = treeOf(r.tree);
     const held = compared(whole, norm, wide);
     const upright = loops ? withoutRecursion(held) : held;
-    const t = inverted ? invert(upright) : upright;
+    const t = inverted ? invert(upright, into) : upright;
     return { ...keep(isByName ? byName(t) : t), upright: inverted && upright !== whole ? keep(upright) : undefined };
   },
   splice: (r) => {
