@@ -133,6 +133,10 @@ fuzz_programs += fuzz/fuzz_regex
 fuzz_fuzz_regex_SOURCES = fuzz/fuzz_regex.c $(FUZZ_MAIN)
 fuzz_fuzz_regex_LDADD = $(CONFIG_LA) $(FUZZ_LDFLAGS)
 
+fuzz_programs += fuzz/fuzz_token
+fuzz_fuzz_token_SOURCES = fuzz/fuzz_token.c fuzz/verdict.h tests/unit/batch_judge.c tests/unit/batch_judge.h $(FUZZ_MAIN)
+fuzz_fuzz_token_LDADD = $(CODEC_LA) $(NET_LA) $(FUZZ_LDFLAGS)
+
 fuzz_programs += fuzz/fuzz_http
 fuzz_fuzz_http_SOURCES = fuzz/fuzz_http.c $(FUZZ_MAIN)
 fuzz_fuzz_http_LDADD = $(API_LA) $(FUZZ_LDFLAGS)

@@ -270,7 +270,9 @@ static int64_t life_s(const json_t *answer)
 	double s = json_is_string(life) ? strtod(json_string_value(life), NULL)
 					: json_number_value(life);
 
-	return s > 0 ? (s < (double)LIFE_MAX_S ? (int64_t)s : LIFE_MAX_S) : 0;
+	if (!(s > 0))
+		return 0;
+	return s < 1 ? 1 : s < (double)LIFE_MAX_S ? (int64_t)s : LIFE_MAX_S;
 }
 
 static int take_token(struct http_token *t, int64_t now, const json_t *answer, struct dcm_error *err)
