@@ -22,11 +22,12 @@ void api__put_store(const struct dcm_store_stat *s, struct buf *b)
 		    ",\"set_aside\":%" PRIu32 ",\"set_aside_bytes\":%" PRIu64
 		    ",\"rows_folded\":%" PRIu64 ",\"rows_refused\":%" PRIu64
 		    ",\"disk_bytes\":%" PRIu64 ",\"block_bytes\":%" PRIu64
-		    ",\"dictionary_bytes\":%" PRIu64 ",\"log_bytes\":%" PRIu64 "}",
+		    ",\"dictionary_bytes\":%" PRIu64 ",\"log_bytes\":%" PRIu64
+		    ",\"retention_ms\":%" PRId64 ",\"max_bytes\":%" PRIu64 "}",
 		    s->bytes, s->n_series, s->n_stacks, s->n_locations, s->n_profiles, s->n_rows,
 		    s->first_ms, s->last_ms, s->n_removals, s->n_set_aside, s->set_aside_bytes,
 		    s->n_rows_folded, s->n_rows_refused, s->disk_bytes, s->block_bytes,
-		    s->dictionary_bytes, s->log_bytes);
+		    s->dictionary_bytes, s->log_bytes, s->retention_ms, s->max_bytes);
 }
 
 /* Of a store with files all that is on the disk, and of what kind; else what profiles take. */
@@ -54,6 +55,24 @@ static void put_size(const struct dcm_store_stat *s, struct buf *b)
 	buf__byte(b, '\n');
 }
 
+/* Both bounds where there are both; nothing where nobody knows of one. */
+static void put_limits(const struct dcm_store_stat *s, struct buf *b)
+{
+	char text[48];
+
+	if (s->retention_ms <= 0 && s->max_bytes == 0)
+		return;
+	buf__text(b, "keeps      ");
+	if (s->retention_ms > 0) {
+		units__format_duration(s->retention_ms * 1000000, text);
+		buf__text(b, text);
+	}
+	if (s->max_bytes)
+		buf__printf(b, "%sat most %s", s->retention_ms > 0 ? ", " : "",
+			    units__format_value((double)s->max_bytes, STR("bytes"), text));
+	buf__byte(b, '\n');
+}
+
 static void put_store_text(const struct dcm_store_stat *s, struct buf *b)
 {
 	const struct {
@@ -69,6 +88,7 @@ static void put_store_text(const struct dcm_store_stat *s, struct buf *b)
 	buf__text(b, "place      ");
 	render__text(s->place, 0, b);
 	put_size(s, b);
+	put_limits(s, b);
 	for (size_t i = 0; i < sizeof(counts) / sizeof(counts[0]); i++)
 		buf__printf(b, "%-10s %" PRIu64 "\n", counts[i].name, counts[i].n);
 	if (s->n_removals)

@@ -37,6 +37,7 @@
  *   3.0  dcm_http_oauth2.grant and .assertion, in a struct that stands in those of plugins; DCM_OPT_JSON;
  *        write_group() says how many batches are done
  *   3.1  dcm_storage_ops.check_within(): a check that tells how far it has come, and can be ended
+ *   3.2  dcm_store_stat.retention_ms, .max_bytes: how long and how much a store keeps
  */
 #ifndef DECIMA_PLUGIN_H
 #define DECIMA_PLUGIN_H
@@ -54,7 +55,7 @@ extern "C" {
 
 #define DCM_ABI_MAGIC 0x414d4344u /* "DCMA" */
 #define DCM_ABI_MAJOR 3
-#define DCM_ABI_MINOR 1
+#define DCM_ABI_MINOR 2
 
 /* -------------------------------------------------------------------------------------------------
  * The host

@@ -146,6 +146,9 @@ struct dcm_store_stat {
 	 * with the room that it has taken ahead. What is set aside is a part of all, too.
 	 */
 	uint64_t disk_bytes, block_bytes, dictionary_bytes, log_bytes;
+	/* From 3.2 on: how long profiles are kept, and how many bytes at most; 0: no bound, or not known. */
+	int64_t retention_ms;
+	uint64_t max_bytes;
 };
 
 /* A finding: place, fault and remedy in a sentence, borrowed. ERROR: it will not work so. */

@@ -87,6 +87,7 @@ expect_status restore 0 $?
 cp "$books/acknowledged" "$dir/now"
 ask store stat >"$dir/answer"
 expect stat "place      $dir/store" "$dir/answer"
+expect stat_keeps 'keeps      15d, at most ' "$dir/answer"
 # size_of DIRECTORY..: of the files in them, as the file system says; the store's own, without the symbols beside them
 size_of() { find "$@" -path '*/symbols' -prune -o -type f -printf '%s\n' | awk '{ n += $1 } END { print n + 0 }'; }
 # tells_sizes ARGUMENT..: by kind, as they are on the disk
@@ -100,6 +101,7 @@ tells_sizes() {
 daemon_stop
 if tells_sizes "$dir/store"; then ok sizes_without_the_daemon; else not_ok sizes_without_the_daemon "$told and not $want"; fi
 "$decima" store stat "$dir/store" >"$dir/answer"
+if grep -q keeps "$dir/answer"; then not_ok stat_without_the_daemon "$(grep keeps "$dir/answer")"; else ok stat_without_the_daemon; fi
 if grep -q '^size .*: blocks .*, dictionaries .*, log ' "$dir/answer"; then ok sizes_by_kind; else not_ok sizes_by_kind "$(cat "$dir/answer")"; fi
 "$decima" store backup "$dir/last" --data "$dir/store" 2>"$dir/err"
 balanced a_copy_has_all --data "$dir/last"

@@ -31,6 +31,20 @@ export async function system(t) {
       const notes = await $("store-notes").locator("li").allInnerTexts();
       assert(notes.length === 2 && /^2 removals/.test(notes[0]) && /^5 rows/.test(notes[1]), notes.join(" | "));
     }));
+  await check("store_says_what_it_keeps", async () => {
+    const facts = () => page.locator("section.facts", { hasText: "Storage" }).locator("div", { hasText: "keeps" }).locator("dd").innerText();
+    await answered("status", status({ place: "/d", bytes: 1, disk_bytes: 256, retention_ms: 86400000 * 2, max_bytes: 1024 }), async () => {
+      await page.goto(`${url}status`);
+      assert(/^2[.0]* d, at most 1[.0]* KiB, of which 25.0 % are used$/.test(await facts()), await facts());
+    });
+    await answered("status", status({ place: "/d", bytes: 1, retention_ms: 0, max_bytes: 0 }), async () => {
+      await page.goto(`${url}status`);
+      assert((await facts()) === "everything", await facts());
+    });
+    // The defaults of the local store.
+    await page.goto(`${url}status`);
+    assert(/^15[.0]* d, at most [0-9.]+ [A-Z]i?B, of which <?[0-9.]+ % are used$/.test(await facts()), await facts());
+  });
   await check("configuration_is_what_holds", async () => {
     await page.goto(`${url}status`);
     const lines = $("configuration").locator("span");

@@ -163,6 +163,8 @@ static void test_counting_waits_for_nobody(void **state)
 		pthread_mutex_unlock(&b.store->work);
 		assert_int_equal(st.n_profiles, expected.n_profiles);
 		assert_int_equal(st.n_rows, expected.n_rows);
+		assert_true(st.retention_ms == b.store->options.retention_ms &&
+			    st.max_bytes == b.store->options.max_bytes);
 		assert_int_equal(st.first_ms, expected.first_ms);
 		assert_int_equal(st.last_ms, expected.last_ms);
 		assert_true(st.bytes > 0 && st.n_series > 0 && st.n_stacks > 0 && st.n_locations > 0);

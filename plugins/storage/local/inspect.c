@@ -37,6 +37,8 @@ void inspect__stat(struct store *s, struct dcm_store_stat *ret)
 	ret->n_rows = sum.n_rows;
 	ret->first_ms = sum.first_ms;
 	ret->last_ms = sum.last_ms;
+	ret->retention_ms = kept.retention_ms;
+	ret->max_bytes = kept.max_bytes;
 }
 
 /* -------------------------------------------------------------------------------------------------

@@ -62,6 +62,10 @@ static void count(struct store *s, const struct kept_amount *blocks)
 	add_heads(&n.heads, &s->sealing);
 	add_heads(&n.heads, &s->active);
 	note_dictionaries(s, &n);
+	if (!s->only_read) {
+		n.retention_ms = s->options.retention_ms;
+		n.max_bytes = s->options.max_bytes;
+	}
 	pthread_mutex_lock(&s->kept.lock);
 	s->kept.numbers = n;
 	pthread_mutex_unlock(&s->kept.lock);

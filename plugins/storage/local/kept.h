@@ -26,6 +26,9 @@ struct kept_numbers {
 	uint32_t n_removals; /* filters: what they take counts until it is written anew */
 	uint64_t n_series, n_stacks,
 		n_locations; /* of the largest dictionary that was read: eras have most in common */
+	/* The bounds; 0: none, or the store is only read, and what writes it has others. */
+	int64_t retention_ms;
+	uint64_t max_bytes;
 };
 
 struct kept {
@@ -38,7 +41,7 @@ struct store;
 void kept__init(struct kept *k);
 void kept__fini(struct kept *k);
 
-/* After a change of the heads, of the eras or the filters; and after one of the blocks as well. */
+/* After a change of the heads, of the eras, the filters or the bounds; and after one of the blocks as well. */
 void kept__count_heads(struct store *s);
 void kept__count_all(struct store *s);
 

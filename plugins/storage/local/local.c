@@ -688,6 +688,7 @@ static void commit(void *instance, void *change)
 	to->dictionary_max_bytes = from->dictionary_max_bytes;
 	to->era_max_bytes = from->era_max_bytes;
 	to->max_series = from->max_series;
+	kept__count_heads(l->store);
 	pthread_rwlock_unlock(&l->store->lock);
 	free(change);
 }

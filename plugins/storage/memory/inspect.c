@@ -42,6 +42,8 @@ void store__stat(struct store *s, struct dcm_store_stat *ret)
 	ret->n_rows = s->streams.n_rows;
 	ret->n_rows_folded = s->overflow.n_folded;
 	ret->n_rows_refused = s->overflow.n_refused;
+	ret->retention_ms = s->limits.retention_ms;
+	ret->max_bytes = s->limits.max_bytes;
 	ret->first_ms = ret->last_ms = 0;
 	for (size_t i = 0; i < s->streams.n; i++) {
 		const struct stream *st = &s->streams.v[i];

@@ -272,11 +272,19 @@ function Configuration() {
   );
 }
 
+/** "30 d, at most 20 GiB, of which 12 % are used" */
+function keeps(retention_ms: number, max_bytes: number, used: number): string {
+  const time = retention_ms ? format.duration(retention_ms * 1e6) : "";
+  const room = max_bytes ? `at most ${format.value(max_bytes, "bytes")}, of which ${format.percent(used, max_bytes)} are used` : "";
+  return [time, room].filter(Boolean).join(", ") || "everything";
+}
+
 export function StatusPage() {
   const { value, error, again } = useAnswer<Status>("status");
   if (error) return <ErrorState error={error} retry={again} />;
   if (!value) return <Waiting title="Status" />;
-  const { storage, symbols, queries, ...own } = value;
+  const { storage: { retention_ms, max_bytes, ...holds } = {}, symbols, queries, ...own } = value;
+  const storage = value.storage && { ...holds, keeps: keeps(Number(retention_ms), Number(max_bytes), Number(holds.disk_bytes || holds.bytes)) };
   return (
     <section class="page">
       <h1>Status</h1>
