@@ -12,6 +12,7 @@
 #define DECIMA_BPF_UNWIND_ARCH_H
 
 enum unwind_x86 {
+	UNWIND_X86_RCX = 2,
 	UNWIND_X86_RBX = 3,
 	UNWIND_X86_FP = 6,	    /* rbp */
 	UNWIND_X86_SP = 7,	    /* rsp */

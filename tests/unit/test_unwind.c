@@ -478,6 +478,26 @@ static void test_gaps_are_counted(void **state)
 	}
 }
 
+/* The end of _Unwind_Resume(): from where rcx has the frame on nobody is told a caller, and behind it all is as before. */
+static void test_what_leaves_for_a_handler(void **state)
+{
+	/* rbp+16; remembered; rcx+8; rsp+8; rsp+0, the address in rcx; restored */
+	static const char code[] = "\x0c\x06\x10\x41\x0a\x41\x0c\x02\x08\x41\x0c\x07\x08\x41\x0e"
+				   "\x00\x09\x10\x02\x41\x0b"
+				   "\x41\x0c\x07\x08";
+	static const enum unwind_cfa cfas[] = { UNWIND_CFA_FP,		UNWIND_CFA_FP,
+						UNWIND_CFA_UNSUPPORTED, UNWIND_CFA_UNSUPPORTED,
+						UNWIND_CFA_UNSUPPORTED, UNWIND_CFA_FP,
+						UNWIND_CFA_SP };
+	struct unwind_rows *r = rows_of_code(code, sizeof(code) - 1);
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(cfas) / sizeof(cfas[0]); i++)
+		assert_int_equal(rule_at(r, ELF_MAKER_VADDR + 0x100 + i).cfa, cfas[i]);
+	assert_int_equal(r->gaps[UNWIND_GAP_RA_PLACE], 1);
+	unwind_rows__free(r);
+}
+
 static void test_damaged_sections(void **state)
 {
 	struct buf b = { 0 };
@@ -935,6 +955,7 @@ int main(void)
 		cmocka_unit_test(test_rbx_is_followed_where_frames_need_it),
 		cmocka_unit_test(test_places_of_rbx),
 		cmocka_unit_test(test_gaps_are_counted),
+		cmocka_unit_test(test_what_leaves_for_a_handler),
 		cmocka_unit_test(test_damaged_sections),
 		cmocka_unit_test(test_overlapping_functions),
 		cmocka_unit_test(test_padding_and_roots),

@@ -7,6 +7,8 @@
  */
 #include "plugins/input/ebpf/unwind/program.h"
 
+#include "bpf/unwind_arch.h"
+
 enum { NESTING = 16 }; /* of remembered states; compilers use 1 */
 
 /*
@@ -60,9 +62,23 @@ struct program {
 	uint64_t vaddr;		 /* of start */
 	uint64_t last;		 /* the rule of the last row, as a number */
 	bool has_last;
+	bool is_leaving;     /* for a handler of exceptions: goes_to_handler() */
 	enum unwind_gap gap; /* why it cannot go on */
 	int error;
 };
+
+/*
+ * GCC's eh_return: _Unwind_Resume() and its like leave for a handler with the registers and the stack
+ * of its frame, which is found by rcx and, once rcx has become rsp, by that. What stands for the return
+ * address is where the handler begins: nothing was called before it, and the code before it, by which
+ * a caller is looked up, may be of another frame.
+ */
+static bool goes_to_handler(struct program *p, const struct unwind_rule *rule)
+{
+	p->is_leaving = !p->arch->has_link && (rule->cfa == UNWIND_CFA_REG + UNWIND_X86_RCX ||
+					       (p->is_leaving && rule->cfa == UNWIND_CFA_SP));
+	return p->is_leaving;
+}
 
 /* A row for what the state says at the location, if that is new. */
 static void flush(struct program *p)
@@ -75,6 +91,10 @@ static void flush(struct program *p)
 		return;
 	p->changed = false;
 	rule = state__rule(p->arch, &p->state, p->cie->is_signal, &gap);
+	if (goes_to_handler(p, &rule)) {
+		gap = UNWIND_GAP_RA_PLACE;
+		rule = (struct unwind_rule){ .cfa = UNWIND_CFA_UNSUPPORTED, .cfa_off = (int32_t)gap };
+	}
 	if (gap != UNWIND_GAP_N && rule.cfa != UNWIND_CFA_UNSUPPORTED)
 		p->build->gaps[gap]++;
 	memcpy(&key, &rule, sizeof(key));
@@ -201,6 +221,7 @@ static void restore_state(struct program *p)
 	}
 	p->state = p->saved[--p->depth];
 	p->changed = true;
+	p->is_leaving = false;
 }
 
 /* An operand times the data alignment; compilers stay far from where that wraps. */
@@ -399,7 +420,7 @@ int program__run(struct build *b, const struct cie *cie, const struct state_arch
 	p.at = p.start = range->start;
 	p.end = range->end;
 	p.vaddr = range->vaddr;
-	p.has_last = false;
+	p.has_last = p.is_leaving = false;
 	p.gap = UNWIND_GAP_N;
 	p.error = 0;
 	run(&p, code);
