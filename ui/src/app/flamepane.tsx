@@ -18,6 +18,7 @@ import type { ChipKind } from "../url/state.ts";
 import { addChip, copy, exactly } from "./actions.ts";
 import { takesFocus } from "../table/table.tsx";
 import { ofFrame } from "./keys.ts";
+import { fetchAhead } from "./later.tsx";
 import { Menu, type MenuAt, foldedLine } from "./menu.tsx";
 import { type Drawn, go, matches, pointed, screen, state, toast, tree } from "./store.ts";
 
@@ -106,6 +107,7 @@ export function Flame(props: Drawn & { seconds: number }) {
   const significant = useMemo(() => (s.significant ? (t.significant ?? significance(t)) : null), [t, s.significant]);
   const zoomed = useMemo(() => follow(t, s.zoom), [t, s.zoom]);
   const selected = useMemo(() => (s.selected ? follow(t, s.selected) : { node: -1, whole: true }), [t, s.selected]);
+  useEffect(fetchAhead, []);
   useEffect(() => {
     if (s.zoom && !zoomed.whole) toast("The zoom's path is not in this answer: the deepest part of it is shown.");
   }, [s.zoom, zoomed.whole]);

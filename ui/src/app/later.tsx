@@ -23,6 +23,13 @@ export async function theRest(): Promise<Rest> {
   }
 }
 
+/** When the browser has nothing to do, so that it is there by the time that somebody wants it; whoever does is told why it is not. */
+export function fetchAhead(): void {
+  const ask = () => void (rest.value ?? theRest().catch(() => {}));
+  if ("requestIdleCallback" in window) requestIdleCallback(ask);
+  else setTimeout(ask, 1000);
+}
+
 async function load(): Promise<void> {
   fault.value = "";
   await theRest().catch((e: Error) => (fault.value = e.message));
