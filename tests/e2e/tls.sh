@@ -247,7 +247,7 @@ nghttps in_the_clear "$url"
 [ ! -x "$dir/h2spec" ] || h2specs h2spec_in_the_clear
 # What is neither a request nor the preface gets no answer, and is counted; half a request is told what it lacks.
 n_refused() { curl -s --unix-socket "$dir/far.sock" http://localhost/metrics | sed -n 's/^decima_http_refused_total //p'; }
-# said BYTES STATUS: what comes back, and whether the server has ended it before curl has to
+# said BYTES: what comes back, in $dir/out; 0 when the server has ended it before curl has to
 said() {
 	printf '%b' "$1" | curl -s -m 10 "telnet://127.0.0.1:$port" >"$dir/out" 2>&1
 }

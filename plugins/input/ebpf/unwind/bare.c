@@ -39,24 +39,19 @@ enum {
 	LEAVE = 0xc9,
 };
 
-/* A stretch without a description. */
+/* A stretch without a description, or of data. */
 struct gap {
 	uint32_t start, end;
 	uint32_t first; /* number of its first byte among those of all gaps */
 };
 
-/* Bytes of an executable segment that are no code. */
-struct data {
-	uint32_t start, end;
-};
-
 struct bare {
 	struct build *build;
-	VEC(struct data) data; /* ascending, disjoint */
-	VEC(struct gap) gaps;  /* ascending */
-	uint64_t *functions;   /* a bit for each byte of the gaps: one begins there */
-	uint8_t *code;	       /* [room]: what of a gap was read last, [code_at, code_end) */
-	uint8_t *places;       /* [room]: enum place */
+	VEC(struct gap) data; /* what of executable segments is no code; ascending, disjoint */
+	VEC(struct gap) gaps; /* ascending */
+	uint64_t *functions;  /* a bit for each byte of the gaps: one begins there */
+	uint8_t *code;	      /* [room]: what of a gap was read last, [code_at, code_end) */
+	uint8_t *places;      /* [room]: enum place */
 	uint32_t room, code_at, code_end;
 	size_t n_before, rows_max; /* rows of the gaps before; and with those of this one at most */
 	uint32_t left, whole; /* bytes that may yet be decoded, of how many; and at most in one function: */
@@ -72,15 +67,15 @@ static int add_piece(struct bare *bare, uint32_t start, uint32_t end)
 	return vec__push(&bare->gaps, (struct gap){ .start = start, .end = end }) ? 0 : -ENOMEM;
 }
 
-/* The first data that end behind an offset; their number when none do. */
-static size_t first_data(const struct bare *bare, uint32_t at)
+/* The first of these, which ascend, that ends behind an offset; their number when none does. */
+static size_t first_behind(const struct gap *v, size_t n, uint32_t at)
 {
-	size_t low = 0, high = bare->data.n;
+	size_t low = 0, high = n;
 
 	while (low < high) {
 		size_t mid = low + (high - low) / 2;
 
-		if (bare->data.v[mid].end <= at)
+		if (v[mid].end <= at)
 			low = mid + 1;
 		else
 			high = mid;
@@ -93,7 +88,7 @@ static int add_gap(struct bare *bare, uint32_t start, uint32_t end)
 {
 	int rc = 0;
 
-	for (size_t i = first_data(bare, start);
+	for (size_t i = first_behind(bare->data.v, bare->data.n, start);
 	     i < bare->data.n && bare->data.v[i].start < end && !rc; i++) {
 		rc = build__tick(bare->build);
 		if (!rc)
@@ -130,17 +125,9 @@ static int gap_compare(const void *a, const void *b)
 /* The gap that it is in, so that a function may begin there; or NULL. */
 static const struct gap *gap_of(const struct bare *bare, uint32_t at)
 {
-	size_t low = 0, high = bare->gaps.n;
+	size_t i = first_behind(bare->gaps.v, bare->gaps.n, at);
 
-	while (low < high) {
-		size_t mid = low + (high - low) / 2;
-
-		if (bare->gaps.v[mid].end <= at)
-			low = mid + 1;
-		else
-			high = mid;
-	}
-	return low < bare->gaps.n && bare->gaps.v[low].start <= at ? &bare->gaps.v[low] : NULL;
+	return i < bare->gaps.n && bare->gaps.v[i].start <= at ? &bare->gaps.v[i] : NULL;
 }
 
 static uint32_t least(uint32_t a, uint32_t b)
@@ -589,13 +576,6 @@ static int make_rules(struct bare *bare)
 	return 0;
 }
 
-static int data_compare(const void *a, const void *b)
-{
-	const struct data *x = a, *y = b;
-
-	return (x->start > y->start) - (x->start < y->start);
-}
-
 static bool is_data(const struct image_section *s)
 {
 	return s->flags & SHF_ALLOC && !(s->flags & SHF_EXECINSTR) && s->type != SHT_NOBITS;
@@ -610,7 +590,7 @@ static int find_data(struct bare *bare)
 
 	for (uint32_t i = 0; i < b->image->n_sections && !rc; i++) {
 		const struct image_section *s = &b->image->sections[i];
-		struct data d;
+		struct gap d = { 0 };
 
 		if (!is_data(s) || !build__range(b, s->vaddr, s->bytes, &d.start, &d.end))
 			continue;
@@ -620,9 +600,9 @@ static int find_data(struct bare *bare)
 	}
 	if (rc || bare->data.n == 0)
 		return rc;
-	qsort(bare->data.v, bare->data.n, sizeof(*bare->data.v), data_compare);
+	qsort(bare->data.v, bare->data.n, sizeof(*bare->data.v), gap_compare);
 	for (size_t i = 1; i < bare->data.n; i++) {
-		struct data *last = &bare->data.v[n], d = bare->data.v[i];
+		struct gap *last = &bare->data.v[n], d = bare->data.v[i];
 
 		if (d.start > last->end)
 			bare->data.v[++n] = d;
