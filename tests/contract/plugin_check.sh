@@ -7,9 +7,10 @@ testing=$top_builddir/tests/plugins/.libs/output_testing.so
 dir=$(mktemp -d) || exit 1
 trap 'rm -rf "$dir"' EXIT
 
+sweep=${DECIMA_TEST_SWEEP_SECONDS:-20}
 for plugin in "$top_builddir"/plugins/.libs/*.so; do
 	name=$(basename "$plugin" .so)
-	if "$tool" --seconds "${DECIMA_TEST_SWEEP_SECONDS:-20}" "$plugin" >"$dir/out" 2>&1; then
+	if "$tool" --seconds "$sweep" "$plugin" >"$dir/out" 2>&1; then
 		echo "ok $name: $(grep -c '^ok ' "$dir/out") answers, $(grep -c '^skip ' "$dir/out") skipped"
 		sed -n "s/^skip no_memory: time was up/skip $name.no_memory: time was up/p" "$dir/out"
 	else
@@ -19,7 +20,7 @@ done
 
 # A plugin that waits for an answer as long as its own call's timeout_ns says comes back: no server answers here.
 for name in decima otlp parca pyroscope; do
-	if timeout 60 "$tool" --seconds 3 --config '{ url: "http://127.0.0.1:9" }' \
+	if timeout $((sweep + 57)) "$tool" --seconds "$sweep" --config '{ url: "http://127.0.0.1:9" }' \
 		"$top_builddir/plugins/.libs/output_$name.so" >"$dir/out" 2>&1 &&
 		grep -q '^ok lifecycle' "$dir/out" && grep -q '^skip work: .*no server says a word' "$dir/out"; then
 		echo "ok a_server_that_is_silent_ends_a_call_of_$name"
