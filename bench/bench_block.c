@@ -118,7 +118,7 @@ static void add_rows(struct reader *r, const struct chunk *c, int64_t from, int6
 {
 	struct chunk_span span = { .chunk = c, .profiles = &r->profiles };
 
-	if (chunk__profiles(c, CHUNK_WANT_ROWS, &r->profiles) < 0)
+	if (chunk__profiles(c, CHUNK_WANT_TIMES | CHUNK_WANT_ROWS, &r->profiles) < 0)
 		die("no profiles");
 	span.first = first_from(&r->profiles, from);
 	span.n = first_from(&r->profiles, to) - span.first;
@@ -162,7 +162,7 @@ static double time_series(struct reader *r)
 	for (uint32_t b = 0; b < r->n; b++)
 		for (uint64_t i = 0; i < r->blocks[b].info.n_chunks; i++) {
 			if (block__chunk(&r->blocks[b], i, &c) < 0 ||
-			    chunk__profiles(&c, CHUNK_WANT_TOTALS, &r->profiles) < 0)
+			    chunk__profiles(&c, CHUNK_WANT_TIMES | CHUNK_WANT_TOTALS, &r->profiles) < 0)
 				die("no profiles");
 			for (uint32_t k = 0; k < r->profiles.n; k++)
 				sink += (uint64_t)r->profiles.totals[0][k];

@@ -53,9 +53,10 @@ static bool resize(void *column, size_t n, size_t size)
 	return more;
 }
 
-static int tree__grow(struct tree *t)
+/* `expected`: how many nodes there may be at first. */
+static int tree__grow(struct tree *t, uint32_t expected)
 {
-	uint32_t cap = t->cap ? t->cap * 2 : 1024;
+	uint32_t cap = t->cap ? t->cap * 2 : expected > 1024 ? expected : 1024;
 
 	if (!resize(&t->parent, cap, sizeof(*t->parent)) || !resize(&t->frame, cap, sizeof(*t->frame)))
 		return -ENOMEM;
@@ -70,7 +71,7 @@ static int tree__add_node(struct tree *t, uint32_t parent, uint32_t frame, uint3
 {
 	if (t->n == FLAME_MAX_NODES)
 		return -E2BIG;
-	if (t->n == t->cap && tree__grow(t) < 0)
+	if (t->n == t->cap && tree__grow(t, 0) < 0)
 		return -ENOMEM;
 	t->parent[t->n] = parent;
 	t->frame[t->n] = frame;
@@ -112,6 +113,9 @@ static int tree__build(struct tree *t, const struct stacks *s, const struct want
 		deepest = s->refs.v[i].n > deepest ? s->refs.v[i].n : deepest;
 	path = mem__resize(NULL, (size_t)deepest + 1, sizeof(*path));
 	if (!path)
+		return -ENOMEM;
+	/* Most stacks add a node or two of their own. */
+	if (s->refs.n < FLAME_MAX_NODES / 2 && tree__grow(t, 2 * (uint32_t)s->refs.n) < 0)
 		return -ENOMEM;
 	r = tree__add_node(t, 0, FLAME_ROOT, &path[0]);
 	for (size_t i = 0; r == 0 && i < s->refs.n; i++) {
@@ -204,9 +208,13 @@ static bool cut__apply(const struct cut *c, struct walk *w)
 static int collect(struct stacks *stacks, struct walk *w, const struct wanted *wanted,
 		   int64_t filtered[2])
 {
+	const struct dcm_batch *b = w->frames->batch;
 	struct cut cut;
 	size_t step = 0;
 	int r = cut__init(&cut, w->frames, wanted->o);
+
+	if (!wanted->o->filter)
+		stacks__expect(stacks, b->n_rows, b->n_stack_locations + b->n_rows * w->frames->n_by);
 
 	while (r == 0 && (r = look_at_times(wanted, step++)) == 0 && (r = walk__next(w)) > 0) {
 		if (r == 1 && cut__apply(&cut, w)) {

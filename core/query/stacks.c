@@ -22,6 +22,15 @@ void stacks__fini(struct stacks *s)
 	vec__fini(&s->values);
 }
 
+void stacks__expect(struct stacks *s, size_t n_stacks, size_t n_numbers)
+{
+	/* Without room now, it is asked for again when they come. */
+	if (n_stacks > NUMBERS_MAX || n_numbers > NUMBERS_MAX)
+		return;
+	(void)(vec__reserve(&s->refs, n_stacks) && vec__reserve(&s->values, 2 * n_stacks) &&
+	       vec__reserve(&s->numbers, n_numbers));
+}
+
 int stacks__add(struct stacks *s, const uint32_t *numbers, uint32_t n, const int64_t *values,
 		uint32_t n_values)
 {

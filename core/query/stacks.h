@@ -34,6 +34,9 @@ struct stacks {
 };
 void stacks__fini(struct stacks *s);
 
+/* So many stacks and numbers may come, of which some may not: they need not be moved as they grow. */
+void stacks__expect(struct stacks *s, size_t n_stacks, size_t n_numbers);
+
 /*
  * Numbers below 2^32 - 1. values [n_values], 1 or 2. -ENOMEM, or -E2BIG beyond 2^31 numbers in all.
  */

@@ -57,7 +57,7 @@ static void read_chunk(plain_profiles *to, const struct chunk *c, uint32_t numbe
 	const uint32_t chunk = to->n ? to->v[to->n - 1].chunk + 1 : 0;
 	struct chunk_profiles p = { 0 };
 
-	assert_int_equal(chunk__profiles(c, CHUNK_WANT_ROWS | CHUNK_WANT_SPANS, &p), 0);
+	assert_int_equal(chunk__profiles(c, CHUNK_WANT_TIMES | CHUNK_WANT_ROWS | CHUNK_WANT_SPANS, &p), 0);
 	for (uint32_t i = 0; i < p.n; row += p.n_rows[i++]) {
 		struct plain_profile profile = {
 			.block = number,

@@ -186,7 +186,7 @@ static int read_chunk(struct reading *rd, const struct block *b, uint64_t at)
 	if (!rc)
 		rc = c.entry->n_stacks <= N_STACKS ? chunk__stacks(&c, rd->stacks, NULL) : -EBADMSG;
 	if (!rc)
-		rc = chunk__profiles(&c, CHUNK_WANT_ROWS, &rd->profiles);
+		rc = chunk__profiles(&c, CHUNK_WANT_TIMES | CHUNK_WANT_ROWS, &rd->profiles);
 	if (!rc)
 		rc = chunk_cursor__begin(rd->cur, &c, 0, true, 1);
 	while (!rc && (rc = chunk_cursor__next(rd->cur, &page)) > 0) {

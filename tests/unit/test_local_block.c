@@ -51,8 +51,9 @@ static void same_profiles(const struct chunk *c, const struct chunk_source *s)
 	struct chunk_profiles p = { 0 };
 	uint64_t row = 0;
 
-	assert_int_equal(
-		chunk__profiles(c, CHUNK_WANT_TOTALS | CHUNK_WANT_ROWS | CHUNK_WANT_SPANS, &p), 0);
+	assert_int_equal(chunk__profiles(c, CHUNK_WANT_TIMES | CHUNK_WANT_TOTALS | CHUNK_WANT_ROWS | CHUNK_WANT_SPANS,
+					 &p),
+			 0);
 	assert_int_equal(p.n, s->n_profiles);
 	for (uint32_t i = 0; i < p.n; i++) {
 		assert_true(p.time_ms[i] == s->profiles[i].time_ms);
@@ -143,7 +144,7 @@ static void same_sums_by_slot(const struct chunk *c, const struct chunk_source *
 	struct chunk_span span = { .chunk = c, .profiles = &p, .slots = slots, .seen = seen };
 	uint64_t row = 0;
 
-	assert_int_equal(chunk__profiles(c, CHUNK_WANT_ROWS, &p), 0);
+	assert_int_equal(chunk__profiles(c, CHUNK_WANT_TIMES | CHUNK_WANT_ROWS, &p), 0);
 	assert_int_equal(chunk__stacks(c, stacks, sets), 0);
 	span.type = (unsigned)random__below(r, s->n_types);
 	span.first = (uint32_t)random__below(r, p.n);
@@ -225,7 +226,7 @@ static void same_sums(const struct chunk *c, const struct chunk_source *s, struc
 	struct chunk_profiles p = { 0 };
 	const unsigned t = (unsigned)random__below(r, s->n_types);
 
-	assert_int_equal(chunk__profiles(c, CHUNK_WANT_ROWS, &p), 0);
+	assert_int_equal(chunk__profiles(c, CHUNK_WANT_TIMES | CHUNK_WANT_ROWS, &p), 0);
 	assert_int_equal(chunk__stacks(c, stacks, NULL), 0);
 	for (unsigned turn = 0; turn < 3 && !(c->types[t].flags & CHUNK_WIDE); turn++) {
 		const uint32_t first = turn ? (uint32_t)random__below(r, p.n) : 0;
@@ -338,7 +339,9 @@ static uint64_t read_all(const void *p, size_t n)
 		if (r == 0)
 			r = chunk__stacks(&c, stacks, sets);
 		if (r == 0)
-			r = chunk__profiles(&c, CHUNK_WANT_TOTALS | CHUNK_WANT_ROWS | CHUNK_WANT_SPANS,
+			r = chunk__profiles(&c,
+					    CHUNK_WANT_TIMES | CHUNK_WANT_TOTALS | CHUNK_WANT_ROWS |
+						    CHUNK_WANT_SPANS,
 					    &profiles);
 		for (unsigned t = 0; r == 0 && t < c.entry->n_types; t++) {
 			r = mix_sums(&c, t, stacks, &h);

@@ -125,7 +125,7 @@ static int count_span(void *ctx, const struct walk_span *s)
 		count_profiles(t, s->n, p->first_ms, p->last_ms);
 		return 1;
 	}
-	int r = walk__profiles(w, 0);
+	int r = walk__profiles(w, PIECE_WANT_TIMES);
 	if (r == 0)
 		count_profiles(t, s->n, w->profiles.time_ms[s->first],
 			       w->profiles.time_ms[s->first + s->n - 1]);

@@ -188,9 +188,11 @@ static int count_span(struct merge *m, const struct walk_span *s)
 /* Room for which slots profiles are in, where somebody asks; the piece has told of as many. */
 static int begin_seen(struct merge *m, const struct walk_span *s)
 {
+	const bool spans = is_counting(m) && !m->adder.walk->piece->piece.same_spans;
+
 	if (m->adder.walk->uniform && (!is_counting(m) || count_as_one(m->adder.walk)))
 		return 0;
-	int r = walk__profiles(m->adder.walk, PIECE_WANT_ROWS);
+	int r = walk__profiles(m->adder.walk, PIECE_WANT_ROWS | (spans ? PIECE_WANT_SPANS : 0));
 	m->seen.n = 0;
 	if (r == 0 && !vec__reserve(&m->seen, s->n))
 		r = -ENOMEM;

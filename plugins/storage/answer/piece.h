@@ -43,6 +43,7 @@ enum piece_want {
 	PIECE_WANT_TOTALS = 1,
 	PIECE_WANT_ROWS = 2,  /* row counts */
 	PIECE_WANT_SPANS = 4, /* durations and periods */
+	PIECE_WANT_TIMES = 8,
 };
 
 /* Columns of all profiles of a piece. What was not wanted may be NULL. */

@@ -243,7 +243,7 @@ static int add_span(void *ctx, const struct walk_span *s)
 		return 1;
 	if (w->group == MATCH_NONE)
 		return 0;
-	r = walk__profiles(w, PIECE_WANT_TOTALS | (same ? 0 : PIECE_WANT_SPANS));
+	r = walk__profiles(w, PIECE_WANT_TIMES | PIECE_WANT_TOTALS | (same ? 0 : PIECE_WANT_SPANS));
 	if (r < 0 || !w->profiles.totals)
 		return r;
 	for (uint32_t i = 0, n; r == 0 && i < s->n; i += n) {

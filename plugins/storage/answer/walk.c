@@ -341,7 +341,7 @@ static int walk_span(struct walk *w, const struct walk_span *s)
 	if (r == 0 && (w->user->stacks || w->increases) && !w->numbers.stacks)
 		r = walk__numbers(w, p, wanted_numbers(w) | PIECE_STACKS, &w->numbers);
 	if (r == 0)
-		r = walk__profiles(w, PIECE_WANT_ROWS | PIECE_WANT_SPANS);
+		r = walk__profiles(w, PIECE_WANT_TIMES | PIECE_WANT_ROWS | PIECE_WANT_SPANS);
 	if (r == 0)
 		r = judge(w, p, p->piece.ops->rows(w->reader, &p->piece, s->first, s->n, on_rows, w));
 	return r;

@@ -41,7 +41,8 @@ static uint32_t first_from(const int64_t *time_ms, uint32_t n, int64_t from_ms)
 static int times_of(struct walk *w, struct view_piece *p, struct piece_profiles *ret)
 {
 	void *reader = walk__reader(w, p->piece.ops);
-	const unsigned want = w->user->columns | (p->piece.same_spans ? 0 : (unsigned)PIECE_WANT_SPANS);
+	const unsigned want = PIECE_WANT_TIMES | w->user->columns |
+			      (p->piece.same_spans ? 0 : (unsigned)PIECE_WANT_SPANS);
 	int r = reader ? p->piece.ops->profiles(reader, &p->piece, want, ret) : -ENOMEM;
 
 	if (r == -EBADMSG)

@@ -150,7 +150,8 @@ static int verify_chunk(const struct chunk *c, struct chunk_cursor *cur, struct 
 	int r = chunk__check(c);
 
 	if (r == 0)
-		r = chunk__profiles(c, CHUNK_WANT_TOTALS | CHUNK_WANT_ROWS | CHUNK_WANT_SPANS, profiles);
+		r = chunk__profiles(c, CHUNK_WANT_TIMES | CHUNK_WANT_TOTALS | CHUNK_WANT_ROWS | CHUNK_WANT_SPANS,
+				    profiles);
 	if (r == 0)
 		r = chunk_cursor__begin(cur, c, 0, true, (1u << c->entry->n_types) - 1);
 	while (r == 0 && (r = chunk_cursor__next(cur, &page)) > 0)

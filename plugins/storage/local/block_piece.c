@@ -25,7 +25,7 @@ struct reader {
 	struct chunk_entry entry;
 	struct chunk_type types[CHUNK_MAX_TYPES];
 	struct chunk_profiles profiles;
-	unsigned have_profiles; /* enum chunk_want; HAVE_TIMES: at all */
+	unsigned have_profiles; /* enum chunk_want */
 	unsigned have_numbers;	/* enum piece_kind */
 	VEC(uint32_t) stacks, label_sets;
 	struct chunk_cursor *cursor;
@@ -36,7 +36,6 @@ struct reader {
 	struct chunk_sums sums;
 };
 
-enum { HAVE_TIMES = CHUNK_WANT_SPANS << 1 };
 /*
  * Sums by slot and rank that are kept at once, and how many of them a row makes up for: beyond,
  * rows are not slower.
@@ -122,11 +121,10 @@ static int load_profiles(struct reader *r, unsigned want)
 {
 	int e = 0;
 
-	want |= HAVE_TIMES;
 	if (want & ~r->have_profiles) {
 		want |= r->have_profiles;
 		r->have_profiles = 0;
-		e = chunk__profiles(&r->chunk, want & ~(unsigned)HAVE_TIMES, &r->profiles);
+		e = chunk__profiles(&r->chunk, want, &r->profiles);
 		if (e == 0)
 			r->have_profiles = want;
 	}
@@ -137,7 +135,8 @@ static unsigned columns_of(unsigned want, uint32_t which)
 {
 	return (want & PIECE_WANT_TOTALS ? 1u << which : 0) |
 	       (want & PIECE_WANT_ROWS ? (unsigned)CHUNK_WANT_ROWS : 0) |
-	       (want & PIECE_WANT_SPANS ? (unsigned)CHUNK_WANT_SPANS : 0);
+	       (want & PIECE_WANT_SPANS ? (unsigned)CHUNK_WANT_SPANS : 0) |
+	       (want & PIECE_WANT_TIMES ? (unsigned)CHUNK_WANT_TIMES : 0);
 }
 
 static int profiles(void *reader, const struct piece *p, unsigned want, struct piece_profiles *ret)
@@ -151,7 +150,9 @@ static int profiles(void *reader, const struct piece *p, unsigned want, struct p
 	e = confirm(r, p, n_lost, e);
 	if (e < 0)
 		return e;
-	*ret = (struct piece_profiles){ .n = r->profiles.n, .time_ms = r->profiles.time_ms };
+	*ret = (struct piece_profiles){ .n = r->profiles.n };
+	if (want & PIECE_WANT_TIMES)
+		ret->time_ms = r->profiles.time_ms;
 	if (want & PIECE_WANT_TOTALS && !(r->chunk.types[p->which].flags & CHUNK_WIDE)) {
 		ret->totals = r->profiles.totals[p->which];
 		ret->unit = r->chunk.types[p->which].unit;

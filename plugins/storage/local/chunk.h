@@ -176,6 +176,7 @@ enum chunk_want {
 	CHUNK_WANT_TOTALS = (1 << CHUNK_MAX_TYPES) - 1, /* of all types; 1 << t: of type t */
 	CHUNK_WANT_ROWS = 1 << CHUNK_MAX_TYPES,		/* row counts */
 	CHUNK_WANT_SPANS = 2 << CHUNK_MAX_TYPES,	/* durations and periods */
+	CHUNK_WANT_TIMES = 4 << CHUNK_MAX_TYPES,
 };
 
 /*
@@ -192,7 +193,7 @@ struct chunk_profiles {
 };
 void chunk_profiles__fini(struct chunk_profiles *p);
 
-/* `want`: of enum chunk_want; times are always there. What is not wanted is unset. */
+/* `want`: of enum chunk_want. What is not wanted is unset. */
 int chunk__profiles(const struct chunk *c, unsigned want, struct chunk_profiles *ret);
 
 /*

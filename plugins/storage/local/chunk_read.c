@@ -154,6 +154,15 @@ static int get_times(struct pfor_in *in, const struct chunk_entry *e, int64_t *r
 	return r;
 }
 
+static int skip_times(struct pfor_in *in, const struct chunk_entry *e)
+{
+	int r = pfor__skip(in, e->n_profiles);
+
+	if (r == 0 && e->flags & CHUNK_STEPS)
+		r = pfor__skip(in, e->n_profiles);
+	return r;
+}
+
 /* Totals, in units of their type. */
 static int get_totals(struct pfor_in *in, uint32_t n_profiles, int64_t *ret)
 {
@@ -205,7 +214,7 @@ int chunk__profiles(const struct chunk *c, unsigned want, struct chunk_profiles 
 	if (r == 0)
 		r = make_room(ret, e->n_profiles, e->n_types);
 	if (r == 0)
-		r = get_times(&in, e, ret->time_ms);
+		r = want & CHUNK_WANT_TIMES ? get_times(&in, e, ret->time_ms) : skip_times(&in, e);
 	for (uint32_t t = 0; r == 0 && want >> t && t < e->n_types; t++) {
 		if (c->types[t].flags & CHUNK_WIDE)
 			continue;

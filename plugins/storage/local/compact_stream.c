@@ -90,7 +90,8 @@ int compact_stream__begin(struct compact_stream *s, struct compact_reader **pool
 		types |= 1u << s->part->columns[t];
 	int r = chunk__stacks(&s->part->chunk, rd->stacks.v, rd->label_sets.v);
 	if (r == 0)
-		r = chunk__profiles(&s->part->chunk, CHUNK_WANT_ROWS | CHUNK_WANT_SPANS, &rd->profiles);
+		r = chunk__profiles(&s->part->chunk, CHUNK_WANT_TIMES | CHUNK_WANT_ROWS | CHUNK_WANT_SPANS,
+				    &rd->profiles);
 	if (r == 0)
 		r = chunk_cursor__begin(rd->cursor, &s->part->chunk, 0, true, types);
 	rd->page = (struct chunk_page){ .row = 0 };

@@ -45,7 +45,9 @@ static int add_piece(struct candidates *c, struct view *v, const struct view_pie
 {
 	void *reader = view__reader(v, p->piece.ops);
 	struct piece_profiles columns;
-	int r = reader ? p->piece.ops->profiles(reader, &p->piece, PIECE_WANT_ROWS, &columns) : -ENOMEM;
+	int r = reader ? p->piece.ops->profiles(reader, &p->piece,
+						PIECE_WANT_TIMES | PIECE_WANT_ROWS, &columns)
+		       : -ENOMEM;
 
 	for (uint32_t i = 0; r == 0 && i < columns.n; i++) {
 		struct candidate next = {
