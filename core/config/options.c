@@ -481,20 +481,50 @@ static bool offer_names(const struct dcm_table *table, unsigned depth, struct su
 	return false;
 }
 
+static const char *const no_names[] = { NULL };
+
 /* Keys that the table takes from other programs' files without a meaning of its own. */
 static const char *const *ignored_names(const struct dcm_table *table)
 {
-	static const char *const none[] = { NULL };
-
-	return DCM_HAS(table, ignored) && table->ignored ? table->ignored : none;
+	return DCM_HAS(table, ignored) && table->ignored ? table->ignored : no_names;
 }
 
-static bool is_ignored(const struct dcm_table *table, struct dcm_str key)
+/* Keys of such files for what nobody does here. */
+static const char *const *absent_names(const struct dcm_table *table)
 {
-	for (const char *const *name = ignored_names(table); *name; name++)
-		if (str__eq(key, str__of(*name)))
+	bool has = DCM_HAS(table, absent_means) && table->absent && table->absent_means;
+
+	return has ? table->absent : no_names;
+}
+
+static bool is_among(const char *const *names, struct dcm_str key)
+{
+	for (; *names; names++)
+		if (str__eq(key, str__of(*names)))
 			return true;
 	return false;
+}
+
+static void offer_all(struct suggest *near, const char *const *names)
+{
+	for (; *names; names++)
+		suggest__offer(near, *names);
+}
+
+/* Is it a key that the table takes and does nothing with? The warning says so. */
+static bool take_for_nothing(struct filler *f, const struct dcm_table *table, const struct member *m)
+{
+	char text[sizeof(((struct dcm_error *)NULL)->text)];
+
+	if (is_among(absent_names(table), m->key))
+		snprintf(text, sizeof(text), "\"%.64s\" is not supported, and is ignored: %s",
+			 m->key.p, table->absent_means);
+	else if (is_among(ignored_names(table), m->key))
+		snprintf(text, sizeof(text), "\"%.64s\" has no meaning here, and is ignored", m->key.p);
+	else
+		return false;
+	report_as(f, PROBLEM_WARNING, &m->at, text);
+	return true;
 }
 
 /* Is the key one of the tables'? Reports it when not. */
@@ -511,18 +541,15 @@ static void check_key(struct filler *f, const struct member *m, const struct opt
 		if (table__find(parts[i].table, m->key, &row))
 			return;
 	for (uint32_t i = 0; i < n_parts; i++)
-		if (is_ignored(parts[i].table, m->key)) {
-			snprintf(hint, sizeof(hint),
-				 "\"%.64s\" has no meaning here, and is ignored", m->key.p);
-			report_as(f, PROBLEM_WARNING, &m->at, hint);
+		if (take_for_nothing(f, parts[i].table, m))
 			return;
-		}
 	for (uint32_t i = 0; i < n_parts; i++)
 		if (offer_names(parts[i].table, 0, &near, m->key))
 			return;
-	for (uint32_t i = 0; i < n_parts; i++)
-		for (const char *const *name = ignored_names(parts[i].table); *name; name++)
-			suggest__offer(&near, *name);
+	for (uint32_t i = 0; i < n_parts; i++) {
+		offer_all(&near, ignored_names(parts[i].table));
+		offer_all(&near, absent_names(parts[i].table));
+	}
 	for (uint32_t i = 0; !near.best && i < n_parts; i++)
 		list_names(parts[i].table, 0, &names, &n);
 	struct dcm_str known = buf__view(&names);

@@ -105,6 +105,12 @@ struct dcm_table {
 	 * mean nothing here. They are taken, whatever they hold, with a warning.
 	 */
 	const char *const *ignored;
+	/*
+	 * Optional, ends with NULL: keys of such files that would do something, which nobody does here.
+	 * They are taken too; the warning ends with what is lost by it, and what to do: `absent_means`.
+	 */
+	const char *const *absent;
+	const char *absent_means;
 };
 
 #define DCM_TABLE(struct_type, rows)                                                               \

@@ -38,6 +38,7 @@
  *        write_group() says how many batches are done
  *   3.1  dcm_storage_ops.check_within(): a check that tells how far it has come, and can be ended
  *   3.2  dcm_store_stat.retention_ms, .max_bytes: how long and how much a store keeps
+ *   3.3  dcm_table.absent, .absent_means: keys of other programs' files for what nobody does here
  */
 #ifndef DECIMA_PLUGIN_H
 #define DECIMA_PLUGIN_H
@@ -55,7 +56,7 @@ extern "C" {
 
 #define DCM_ABI_MAGIC 0x414d4344u /* "DCMA" */
 #define DCM_ABI_MAJOR 3
-#define DCM_ABI_MINOR 2
+#define DCM_ABI_MINOR 3
 
 /* -------------------------------------------------------------------------------------------------
  * The host

@@ -648,7 +648,7 @@ static void bad_tables_are_found(void **state)
 		{ .name = "b", .type = DCM_OPT_BOOL, .offset = 7, .doc = "d" },
 	};
 	struct dcm_error err = DCM_ERROR_INIT;
-	struct dcm_table t = { sizeof(t), sizeof(twins[0]), 16, 2, twins, NULL, NULL };
+	struct dcm_table t = { sizeof(t), sizeof(twins[0]), 16, 2, twins, NULL, NULL, NULL, NULL };
 	assert_int_equal(table__check(&t, &err), -EINVAL);
 	assert_string_equal(err.text, "option \"b\": the value lies over that of \"a\"");
 }
@@ -658,9 +658,11 @@ static void one_of_each_instance_stands_in_no_nested_table(void **state)
 	static const struct dcm_option inner[] = {
 		{ .name = "path", .type = DCM_OPT_STRING, .flags = DCM_OPT_UNIQUE, .doc = "d" }
 	};
-	static const struct dcm_table nested = {
-		sizeof(nested), sizeof(inner[0]), 8, 1, inner, NULL, NULL
-	};
+	static const struct dcm_table nested = { .size = sizeof(nested),
+						 .option_size = sizeof(inner[0]),
+						 .struct_size = 8,
+						 .n_options = 1,
+						 .options = inner };
 	const struct dcm_option outer[] = {
 		{ .name = "a", .type = DCM_OPT_STRUCT, .table = &nested, .doc = "d" },
 		{ .name = "", .type = DCM_OPT_STRUCT, .table = &nested },
@@ -672,8 +674,11 @@ static void one_of_each_instance_stands_in_no_nested_table(void **state)
 	(void)state;
 	assert_int_equal(table__check(&nested, NULL), 0);
 	for (size_t i = 0; i < sizeof(outer) / sizeof(outer[0]); i++) {
-		const struct dcm_table t = { sizeof(t), sizeof(outer[0]), 32, 1, &outer[i], NULL,
-					     NULL };
+		const struct dcm_table t = { .size = sizeof(t),
+					     .option_size = sizeof(outer[0]),
+					     .struct_size = 32,
+					     .n_options = 1,
+					     .options = &outer[i] };
 		struct dcm_error err = DCM_ERROR_INIT;
 
 		assert_int_equal(table__check(&t, &err), -EINVAL);
@@ -693,9 +698,11 @@ static void one_may_stand_for_a_list(void **state)
 						    .max = "9",
 						    .def = "5",
 						    .doc = "d" } };
-	static const struct dcm_table table = {
-		sizeof(table), sizeof(rows[0]), sizeof(struct dcm_list), 1, rows, NULL, NULL
-	};
+	static const struct dcm_table table = { .size = sizeof(table),
+						.option_size = sizeof(rows[0]),
+						.struct_size = sizeof(struct dcm_list),
+						.n_options = 1,
+						.options = rows };
 	static const struct {
 		const char *text;
 		uint32_t n;

@@ -379,6 +379,11 @@ static const struct {
 	  "and is ignored\n"
 	  "input pprof_scrape: scrape_configs[0]: \"metric_relabel_configs\" has no "
 	  "meaning here, and is ignored" },
+	/* What would find targets says that they are missing. */
+	{ JOB "  ec2_sd_configs: [ { region: eu-west-1 } ]\n",
+	  "input pprof_scrape: scrape_configs[0]: \"ec2_sd_configs\" is not supported, and is "
+	  "ignored: the targets that it would find are not scraped; have them written to a file "
+	  "or served as JSON, and name that by file_sd_configs or http_sd_configs" },
 	{ JOB "  scrape_intervall: 1s\n", "input pprof_scrape: scrape_configs[0]: unknown "
 					  "option \"scrape_intervall\"; did you mean "
 					  "\"scrape_interval\"?" },

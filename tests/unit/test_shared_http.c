@@ -296,7 +296,11 @@ static void only_strings_are_paths(void **state)
 	static const struct dcm_option rows[] = {
 		{ .name = "a", .type = DCM_OPT_INT, .flags = DCM_OPT_PATH, .doc = "d" },
 	};
-	struct dcm_table t = { sizeof(t), sizeof(rows[0]), 8, 1, rows, NULL, NULL };
+	struct dcm_table t = { .size = sizeof(t),
+			       .option_size = sizeof(rows[0]),
+			       .struct_size = 8,
+			       .n_options = 1,
+			       .options = rows };
 	struct dcm_error err = DCM_ERROR_INIT;
 
 	(void)state;

@@ -372,7 +372,7 @@ static int check_job(const void *config, struct dcm_error *err)
 	return r < 0 ? r : check_profiles(job, err);
 }
 
-/* What Prometheus scrapes metrics by, and what finds targets there alone. */
+/* What Prometheus scrapes metrics by. */
 static const char *const ignored[] = {
 	"metrics_path",
 	"honor_labels",
@@ -395,34 +395,20 @@ static const char *const ignored[] = {
 	"extra_scrape_metrics",
 	/* Parca's, which has no effect there either */
 	"normalized_addresses",
-	/* discoveries that are not here: the job's others are */
-	"aws_sd_configs",
-	"azure_sd_configs",
-	"digitalocean_sd_configs",
-	"dockerswarm_sd_configs",
-	"ec2_sd_configs",
-	"eureka_sd_configs",
-	"gce_sd_configs",
-	"hetzner_sd_configs",
-	"ionos_sd_configs",
-	"kuma_sd_configs",
-	"lightsail_sd_configs",
-	"linode_sd_configs",
-	"marathon_sd_configs",
-	"nerve_sd_configs",
-	"nomad_sd_configs",
-	"oci_sd_configs",
-	"openstack_sd_configs",
-	"outscale_sd_configs",
-	"ovhcloud_sd_configs",
-	"puppetdb_sd_configs",
-	"scaleway_sd_configs",
-	"serverset_sd_configs",
-	"stackit_sd_configs",
-	"triton_sd_configs",
-	"uyuni_sd_configs",
-	"vultr_sd_configs",
 	NULL,
+};
+
+/* What finds targets in Prometheus alone. */
+static const char *const absent[] = {
+	"aws_sd_configs",	  "azure_sd_configs",	  "digitalocean_sd_configs",
+	"dockerswarm_sd_configs", "ec2_sd_configs",	  "eureka_sd_configs",
+	"gce_sd_configs",	  "hetzner_sd_configs",	  "ionos_sd_configs",
+	"kuma_sd_configs",	  "lightsail_sd_configs", "linode_sd_configs",
+	"marathon_sd_configs",	  "nerve_sd_configs",	  "nomad_sd_configs",
+	"oci_sd_configs",	  "openstack_sd_configs", "outscale_sd_configs",
+	"ovhcloud_sd_configs",	  "puppetdb_sd_configs",  "scaleway_sd_configs",
+	"serverset_sd_configs",	  "stackit_sd_configs",	  "triton_sd_configs",
+	"uyuni_sd_configs",	  "vultr_sd_configs",	  NULL,
 };
 
 static const struct dcm_table job_table = {
@@ -433,6 +419,10 @@ static const struct dcm_table job_table = {
 	.options = job_rows,
 	.check = check_job,
 	.ignored = ignored,
+	.absent = absent,
+	.absent_means = "the targets that it would find are not scraped; have them written to a "
+			"file or served as JSON, and name that by file_sd_configs or "
+			"http_sd_configs",
 };
 
 /* ---- the plugin's ---- */
