@@ -157,6 +157,7 @@ static double merge(struct reader *r, int64_t from, int64_t to, bool rollup)
 static double time_series(struct reader *r)
 {
 	const int64_t start = now_ns();
+	uint64_t sum = 0;
 	struct chunk c;
 
 	for (uint32_t b = 0; b < r->n; b++)
@@ -165,8 +166,9 @@ static double time_series(struct reader *r)
 			    chunk__profiles(&c, CHUNK_WANT_TIMES | CHUNK_WANT_TOTALS, &r->profiles) < 0)
 				die("no profiles");
 			for (uint32_t k = 0; k < r->profiles.n; k++)
-				sink += (uint64_t)r->profiles.totals[0][k];
+				sum += (uint64_t)r->profiles.totals[0][k];
 		}
+	sink += sum;
 	return seconds_since(start);
 }
 
