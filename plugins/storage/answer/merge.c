@@ -474,7 +474,7 @@ static int64_t smallest_from_ns(const struct dcm_select *sel, uint32_t n_sel)
 }
 
 /* Rows wait for each other: stacks are given out together. */
-enum { WAITING_MAX = DICT_RUN_MAX };
+enum { WAITING_MAX = 64 };
 
 struct answer {
 	const struct merge *merge;

@@ -327,11 +327,7 @@ uint32_t dict_import__type(struct dict_import *im, const struct dcm_type *t);
  * Giving things out into a builder
  */
 
-enum {
-	DICT_RUN_MAX = 64, /* stacks that are given out together */
-	DICT_RUN_LOCATIONS = 4096,
-	DICT_RUN_DEPTH = 256, /* deeper stacks go alone */
-};
+struct dict_ways;
 
 struct dict_export {
 	const struct dict *from;
@@ -344,6 +340,7 @@ struct dict_export {
 	 * large, and touched here and there.
 	 */
 	bool stacks_once;
+	struct dict_ways *ways; /* of stacks that were given out; NULL: none were yet */
 };
 int dict_export__init(struct dict_export *ex, const struct dict *from, const struct dict_counts *counts,
 		      const struct dcm_host *host, struct dcm_builder *to);
@@ -353,7 +350,7 @@ void dict_export__fini(struct dict_export *ex);
  * out.
  */
 uint32_t dict_export__stack(struct dict_export *ex, uint32_t id, int *err);
-/* The same of many, each named once, in a fraction of the time: ret[n]. */
+/* The same of many, in a fraction of the time: ret[n]. One that comes twice may be given out twice. */
 void dict_export__stacks(struct dict_export *ex, const uint32_t *ids, uint32_t n, uint32_t *ret,
 			 int *err);
 uint32_t dict_export__label_set(struct dict_export *ex, uint32_t id, int *err);

@@ -3,13 +3,14 @@
  * plugins/storage/dict/export.c - what a dictionary has, into a builder
  *
  * Each thing is given out on demand, down to its strings, and it is remembered what was already.
+ * Stacks have a file of their own: export_stacks.c.
  */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "core/base/mem.h"
-#include "plugins/storage/dict/dict.h"
+#include "plugins/storage/dict/export.h"
 
 int dict_export__init(struct dict_export *ex, const struct dict *from, const struct dict_counts *counts,
 		      const struct dcm_host *host, struct dcm_builder *to)
@@ -21,6 +22,7 @@ int dict_export__init(struct dict_export *ex, const struct dict *from, const str
 void dict_export__fini(struct dict_export *ex)
 {
 	dict_map__fini(&ex->map);
+	free(ex->ways);
 }
 
 static uint32_t export_string(struct dict_export *ex, uint32_t id)
@@ -56,7 +58,7 @@ static uint32_t export_function(struct dict_export *ex, uint32_t id)
 	return dict_map__get(ex->map.functions, id);
 }
 
-static uint32_t export_location(struct dict_export *ex, uint32_t id, int *err)
+uint32_t dict_export__location(struct dict_export *ex, uint32_t id, int *err)
 {
 	if (dict_map__get(ex->map.locations, id) != DCM_NONE)
 		return dict_map__get(ex->map.locations, id);
@@ -94,151 +96,6 @@ static uint32_t export_location(struct dict_export *ex, uint32_t id, int *err)
 	if (lines != few)
 		free(lines);
 	return dict_map__get(ex->map.locations, id);
-}
-
-static bool is_given(const struct dict_export *ex, uint32_t stack)
-{
-	return !ex->stacks_once && dict_map__get(ex->map.stacks, stack) != DCM_NONE;
-}
-
-uint32_t dict_export__stack(struct dict_export *ex, uint32_t id, int *err)
-{
-	const struct dict_stack *s = dict__stack_at(ex->from, id);
-	uint32_t few[128], *ids = few;
-
-	if (is_given(ex, id))
-		return dict_map__get(ex->map.stacks, id);
-	if (s->n > 128 && !(ids = mem__resize(NULL, s->n, sizeof(*ids)))) {
-		*err = -ENOMEM;
-		return 0;
-	}
-	dict__stack_locations(ex->from, s, ids);
-	for (uint32_t i = 0; i < s->n; i++)
-		ids[i] = export_location(ex, ids[i], err);
-	const uint32_t given = ex->host->add_stack(ex->to, ids, s->n);
-	if (!ex->stacks_once)
-		dict_map__set(ex->map.stacks, id, given);
-	if (ids != few)
-		free(ids);
-	return given;
-}
-
-/*
- * Stacks that are given out together. They are climbed in step, all of them by a frame at a time, so
- * that the nodes of one come from memory while the others are looked at. Where two stand on one
- * node, the later one's climb ends: from there on it has the callers of the other.
- */
-struct stack_run {
-	uint32_t n, n_locations;
-	uint32_t ids[DICT_RUN_MAX], lengths[DICT_RUN_MAX];
-	uint32_t *ret[DICT_RUN_MAX];   /* where its number in the builder goes */
-	uint32_t ends[DICT_RUN_MAX];   /* of its locations, the root's is the last */
-	uint32_t nodes[DICT_RUN_MAX];  /* where it has come to */
-	uint32_t shared[DICT_RUN_MAX]; /* how many callers it has from */
-	uint32_t of[DICT_RUN_MAX];     /* this one, which stands before it */
-	uint32_t locations[DICT_RUN_LOCATIONS];
-};
-
-/* All that are in climbing[n] go up from where they have `depth` frames left. Returns who is left. */
-static uint32_t climb(const struct dict_export *ex, struct stack_run *run, uint32_t depth,
-		      uint32_t *climbing, uint32_t n)
-{
-	uint32_t left = 0, before = DCM_NONE, its_node = DCM_NONE;
-
-	for (uint32_t k = 0; k < n; k++) {
-		const uint32_t i = climbing[k], node = run->nodes[i];
-
-		if (run->lengths[i] >= depth && node == its_node) {
-			run->shared[i] = depth;
-			run->of[i] = before;
-			continue;
-		}
-		climbing[left++] = i;
-		if (run->lengths[i] < depth)
-			continue;
-		const struct dict_node *at = dict__node_at(ex->from, node);
-		run->locations[run->ends[i] - depth] = at->location;
-		run->nodes[i] = at->parent;
-		if (depth > 1)
-			__builtin_prefetch(dict__node_at(ex->from, at->parent));
-		before = i;
-		its_node = node;
-	}
-	return left;
-}
-
-/* The locations of a stack that was climbed become the builder's; those before it did. */
-static void name_locations(struct dict_export *ex, struct stack_run *run, uint32_t i, int *err)
-{
-	const uint32_t *known = ex->map.locations, shared = run->shared[i];
-	uint32_t *at = run->locations + run->ends[i] - run->lengths[i];
-
-	for (uint32_t k = 0; k < run->lengths[i] - shared; k++) {
-		const uint32_t id = dict_map__get(known, at[k]);
-
-		at[k] = id != DCM_NONE ? id : export_location(ex, at[k], err);
-	}
-	if (shared)
-		memcpy(run->locations + run->ends[i] - shared,
-		       run->locations + run->ends[run->of[i]] - shared, shared * sizeof(*at));
-}
-
-static void end_run(struct dict_export *ex, struct stack_run *run, int *err)
-{
-	uint32_t climbing[DICT_RUN_MAX], n = run->n, depth = 0;
-
-	for (uint32_t i = 0; i < run->n; i++) {
-		climbing[i] = i;
-		depth = run->lengths[i] > depth ? run->lengths[i] : depth;
-	}
-	for (; depth > 0; depth--)
-		n = climb(ex, run, depth, climbing, n);
-	for (uint32_t i = 0; i < run->n; i++)
-		name_locations(ex, run, i, err);
-	const uint32_t first = ex->host->add_stacks(ex->to, run->locations, run->lengths, run->n);
-	for (uint32_t i = 0; i < run->n; i++)
-		*run->ret[i] = first + i;
-	for (uint32_t i = 0; !ex->stacks_once && i < run->n; i++)
-		dict_map__set(ex->map.stacks, run->ids[i], first + i);
-	run->n = run->n_locations = 0;
-}
-
-static void begin_climb(const struct dict_export *ex, struct stack_run *run, uint32_t id,
-			const struct dict_stack *s, uint32_t *ret)
-{
-	const uint32_t i = run->n++;
-
-	if (s->n)
-		__builtin_prefetch(dict__node_at(ex->from, s->leaf));
-	run->n_locations += s->n;
-	run->ids[i] = id;
-	run->ret[i] = ret;
-	run->lengths[i] = s->n;
-	run->ends[i] = run->n_locations;
-	run->nodes[i] = s->leaf;
-	run->shared[i] = 0;
-}
-
-void dict_export__stacks(struct dict_export *ex, const uint32_t *ids, uint32_t n, uint32_t *ret, int *err)
-{
-	struct stack_run run;
-
-	run.n = run.n_locations = 0;
-	for (uint32_t i = 0; i < n; i++)
-		__builtin_prefetch(dict__stack_at(ex->from, ids[i]));
-	for (uint32_t i = 0; i < n; i++) {
-		const struct dict_stack *s = dict__stack_at(ex->from, ids[i]);
-
-		if (s->n > DICT_RUN_DEPTH || is_given(ex, ids[i])) {
-			ret[i] = dict_export__stack(ex, ids[i], err);
-			continue;
-		}
-		if (run.n == DICT_RUN_MAX || run.n_locations + s->n > DICT_RUN_LOCATIONS)
-			end_run(ex, &run, err);
-		begin_climb(ex, &run, ids[i], s, &ret[i]);
-	}
-	if (run.n)
-		end_run(ex, &run, err);
 }
 
 uint32_t dict_export__label_set(struct dict_export *ex, uint32_t id, int *err)

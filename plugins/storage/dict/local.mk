@@ -3,7 +3,8 @@
 noinst_LTLIBRARIES += plugins/storage/dict/libdict.la
 plugins_storage_dict_libdict_la_SOURCES = \
 	plugins/storage/dict/dict.c plugins/storage/dict/dict.h \
-	plugins/storage/dict/export.c \
+	plugins/storage/dict/export.c plugins/storage/dict/export.h \
+	plugins/storage/dict/export_stacks.c \
 	plugins/storage/dict/growth.c plugins/storage/dict/growth.h \
 	plugins/storage/dict/import.c plugins/storage/dict/import.h \
 	plugins/storage/dict/import_stacks.c \
