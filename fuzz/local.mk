@@ -65,6 +65,12 @@ fuzz_fuzz_answers_LDADD = $(DELIVERY_LA) $(BATCH_LA) $(FUZZ_LDFLAGS) $(DEFLATE_L
 fuzz_fuzz_telemetry_SOURCES = fuzz/fuzz_telemetry.c plugins/input/receive/telemetry.c plugins/input/receive/telemetry.h $(FUZZ_MAIN)
 fuzz_fuzz_telemetry_LDADD = $(BASE_LA) $(FUZZ_LDFLAGS)
 
+fuzz_programs += fuzz/fuzz_type_config
+fuzz_fuzz_type_config_SOURCES = fuzz/fuzz_type_config.c plugins/input/receive/type_config.c \
+	plugins/input/receive/type_config.h $(FUZZ_MAIN)
+fuzz_fuzz_type_config_CFLAGS = $(AM_CFLAGS) $(JANSSON_CFLAGS)
+fuzz_fuzz_type_config_LDADD = $(BASE_LA) $(JANSSON_LIBS) $(FUZZ_LDFLAGS)
+
 fuzz_programs += fuzz/fuzz_scrape_groups
 fuzz_fuzz_scrape_groups_SOURCES = fuzz/fuzz_scrape_groups.c plugins/input/pprof_scrape/groups.c \
 	plugins/input/pprof_scrape/groups.h $(FUZZ_MAIN)

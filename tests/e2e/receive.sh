@@ -97,6 +97,47 @@ for format in trie tree jfr; do
 	printf x | push "pyroscope_no_$format" 415 "/ingest?name=x&format=$format"
 	expect "receive.pyroscope_no_${format}_says" "$format is not read" "$dir/answer"
 done
+for kind in trie tree; do
+	printf x | push "pyroscope_no_type_$kind" 415 '/ingest?name=x' -H "Content-Type: binary/octet-stream+$kind"
+	expect "receive.pyroscope_no_type_${kind}_says" "$kind is not read" "$dir/answer"
+done
+push pyroscope_pprof 200 '/ingest?name=whole&format=pprof' <"$dir/small.pb.gz"
+sums pyroscope_pprof_is_stored 3 'samples:samples:count::{service_name="whole"}'
+"$decima" convert --to-format speedscope "$dir/small.pb.gz" "$dir/small.speedscope.json"
+push pyroscope_speedscope 200 '/ingest?name=scoped&format=speedscope' <"$dir/small.speedscope.json"
+sums pyroscope_speedscope_is_stored 3 'speedscope:samples:count:::delta{service_name="scoped"}'
+
+# ---- a form, as Pyroscope's SDKs send it: what becomes of 2, and then 8, by what sample_type_config says of them
+printf 'a;b 2\n' | "$decima" convert --from-format folded --to-format pprof - "$dir/2.pb.gz"
+printf 'a;b 8\n' | "$decima" convert --from-format folded --to-format pprof - "$dir/8.pb.gz"
+# form NAME STATUS TARGET CURL-ARGUMENT..
+form() {
+	name=$1 want=$2 target=$3
+	shift 3
+	got=$(curl -s -o "$dir/answer" -w '%{http_code}' "$@" "$base$target")
+	if [ "$got" = "$want" ]; then ok "receive.$name"; else not_ok "receive.$name" "status $got, not $want: $(head -c 300 "$dir/answer")"; fi
+}
+# formed NAME CONFIG WANT TYPE
+formed() {
+	echo "$2" >"$dir/config.json"
+	for sample in 2 8; do
+		form "form_${1}_$sample" 200 "/ingest?name=$1&from=$((now - 40 + sample))" -F "profile=@$dir/$sample.pb.gz" -F "sample_type_config=@$dir/config.json"
+	done
+	sums "form_$1" "$3" "$4{service_name=\"$1\"}"
+}
+formed mean '{"samples":{"units":"objects","aggregation":"average","cumulative":true}}' 5 samples:samples:count::
+formed count '{"samples":{"aggregation":"sum","cumulative":true}}' 6 samples:samples:count::
+formed difference '{"samples":{"cumulative":false}}' 10 samples:samples:count:::delta
+form form_of_jfr 415 '/ingest?name=x' -F "jfr=@$dir/2.pb.gz"
+expect receive.form_of_jfr_says 'JFR is not read' "$dir/answer"
+form form_without_profile 400 '/ingest?name=x' -F "prev_profile=@$dir/2.pb.gz"
+echo '[]' >"$dir/config.json"
+form form_of_no_types 400 '/ingest?name=x' -F "profile=@$dir/2.pb.gz" -F "sample_type_config=@$dir/config.json"
+expect receive.form_of_no_types_says 'sample_type_config: it is no JSON object' "$dir/answer"
+# A list in each three bytes, of which JSON's tree takes a hundred.
+{ printf '{"a":[[]' && head -c 90000 /dev/zero | tr '\0' x | sed 's/xxx/,[]/g' && printf ']}'; } >"$dir/config.json"
+form form_of_too_large_types 413 '/ingest?name=x' -F "profile=@$dir/2.pb.gz" -F "sample_type_config=@$dir/config.json"
+expect receive.form_of_too_large_types_says 'sample_type_config: has 90' "$dir/answer"
 # A number is seconds, or what is smaller, by how large it is; and none is of a time that there is not.
 for time in 99999999999 99999999999999 99999999999999999 99999999999999999999; do
 	printf 'a 1\n' | push "pyroscope_no_time_$time" 400 "/ingest?name=x&from=$time"

@@ -299,8 +299,10 @@ tests_unit_test_otlp_output_LDADD = $(DELIVERY_LA) $(CODEC_LA) $(UNIT_LIBS)
 
 unit_tests += tests/unit/test_receive
 tests_unit_test_receive_SOURCES = tests/unit/test_receive.c tests/unit/no_metrics.h plugins/input/receive/desk.c \
-	plugins/input/receive/form.c plugins/input/receive/labels.c plugins/input/receive/senders.c
-tests_unit_test_receive_LDADD = $(BASE_LA) $(UNIT_LIBS)
+	plugins/input/receive/form.c plugins/input/receive/labels.c plugins/input/receive/senders.c \
+	plugins/input/receive/type_config.c
+tests_unit_test_receive_CFLAGS = $(AM_CFLAGS) $(JANSSON_CFLAGS)
+tests_unit_test_receive_LDADD = $(BASE_LA) $(JANSSON_LIBS) $(UNIT_LIBS)
 
 unit_tests += tests/unit/test_suggest
 tests_unit_test_suggest_LDADD = $(CONFIG_LA) $(UNIT_LIBS)

@@ -15,6 +15,7 @@
 #include "plugins/input/receive/desk.h"
 #include "plugins/input/receive/form.h"
 #include "plugins/input/receive/labels.h"
+#include "plugins/input/receive/type_config.h"
 #include "tests/unit/no_metrics.h"
 #include "tests/unit/random.h"
 #include "tests/unit/unit.h"
@@ -75,6 +76,74 @@ static void test_too_many_labels(void **state)
 		assert_int_equal(labels__put(&l, str__of(names[i]), STR("v"), &err),
 				 i < LABELS_MAX ? 0 : -E2BIG);
 	}
+}
+
+/* ---- what a form says of types ---- */
+
+static void test_type_config(void **state)
+{
+	static const char sent[] =
+		"{\"inuse_space\":{\"units\":\"bytes\",\"aggregation\":\"average\"},"
+		"\"alloc_space\":{\"units\":\"bytes\",\"cumulative\":true},"
+		"\"contentions\":{\"aggregation\":\"sum\",\"cumulative\":false},"
+		"\"delay\":7}";
+	static const struct {
+		const char *type;
+		uint32_t temporality;
+	} want[] = { { "inuse_space", DCM_GAUGE },
+		     { "alloc_space", DCM_CUMULATIVE },
+		     { "contentions", DCM_DELTA },
+		     { "delay", DCM_DELTA } };
+	struct type_config c = { .n = 0 };
+
+	(void)state;
+	assert_int_equal(type_config__read(&c, (const uint8_t *)sent, sizeof(sent) - 1, NULL), 0);
+	assert_int_equal(c.n, 4);
+	for (uint32_t i = 0; i < 4; i++) {
+		assert_true(str__eq(c.v[i].sample_type, str__of(want[i].type)));
+		assert_int_equal(c.v[i].temporality, want[i].temporality);
+	}
+	type_config__fini(&c);
+}
+
+static void assert_type_config(const void *text, size_t n, int want, const char *words)
+{
+	struct dcm_error err = DCM_ERROR_INIT;
+	struct type_config c = { .n = 0 };
+
+	assert_int_equal(type_config__read(&c, text, n, &err), want);
+	if (want < 0 && !strstr(err.text, words))
+		fail_msg("\"%s\" is not in: %s", words, err.text);
+	type_config__fini(&c);
+}
+
+static void test_bad_type_configs(void **state)
+{
+	static const char *const no_objects[] = {
+		"", "{", "[]", "7", "{\"a\":{},\"a\":{}}", "{\"a\\u0000\":1}"
+	};
+	struct buf many = { 0 }, large = { 0 };
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(no_objects) / sizeof(no_objects[0]); i++)
+		assert_type_config(no_objects[i], strlen(no_objects[i]), -EINVAL, "no JSON object");
+	for (int i = 0; i <= TYPE_CONFIG_TYPES; i++)
+		buf__printf(&many, "%s\"t%d\":{}", i ? "," : "{", i);
+	buf__text(&many, "}");
+	assert_type_config(many.data, many.n, -E2BIG, "more than 16 types");
+	/* A list in each three bytes: forty times as much memory. */
+	buf__text(&large, "{\"a\":[[]");
+	while (large.n < TYPE_CONFIG_BYTES - 5)
+		buf__text(&large, ",[]");
+	buf__text(&large, "]}");
+	while (large.n < TYPE_CONFIG_BYTES)
+		buf__byte(&large, ' ');
+	assert_int_equal(large.n, TYPE_CONFIG_BYTES);
+	assert_type_config(large.data, large.n, 0, "");
+	buf__byte(&large, ' ');
+	assert_type_config(large.data, large.n, -E2BIG, "send at most 65536");
+	buf__fini(&many);
+	buf__fini(&large);
 }
 
 /* ---- forms ---- */
@@ -441,11 +510,17 @@ static void test_an_empty_body(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_app_names),     cmocka_unit_test(test_too_many_labels),
-		cmocka_unit_test(test_forms),	      cmocka_unit_test(test_bad_forms),
-		cmocka_unit_test(test_several),	      cmocka_unit_test(test_what_no_store_takes),
-		cmocka_unit_test(test_verdicts),      cmocka_unit_test(test_answers_that_come_late),
+		cmocka_unit_test(test_app_names),
+		cmocka_unit_test(test_too_many_labels),
+		cmocka_unit_test(test_forms),
+		cmocka_unit_test(test_bad_forms),
+		cmocka_unit_test(test_several),
+		cmocka_unit_test(test_what_no_store_takes),
+		cmocka_unit_test(test_verdicts),
+		cmocka_unit_test(test_answers_that_come_late),
 		cmocka_unit_test(test_an_empty_body),
+		cmocka_unit_test(test_type_config),
+		cmocka_unit_test(test_bad_type_configs),
 	};
 
 	return cmocka_run_group_tests_name("receive", tests, NULL, NULL);

@@ -16,8 +16,9 @@ receive_pure = \
 	plugins/input/receive/push.c \
 	plugins/input/receive/pyroscope.c plugins/input/receive/pyroscope.h \
 	plugins/input/receive/senders.c plugins/input/receive/senders.h \
-	plugins/input/receive/versions.c plugins/input/receive/versions.h \
-	plugins/input/receive/telemetry.c plugins/input/receive/telemetry.h
+	plugins/input/receive/telemetry.c plugins/input/receive/telemetry.h \
+	plugins/input/receive/type_config.c plugins/input/receive/type_config.h \
+	plugins/input/receive/versions.c plugins/input/receive/versions.h
 
 if PLUGIN_INPUT_RECEIVE
 pkglib_LTLIBRARIES += plugins/input_receive.la

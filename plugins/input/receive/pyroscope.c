@@ -5,7 +5,6 @@
 #include "plugins/input/receive/pyroscope.h"
 
 #include <errno.h>
-#include <jansson.h>
 #include <string.h>
 
 #include "core/base/error.h"
@@ -13,10 +12,11 @@
 #include "core/base/units.h"
 #include "plugins/input/receive/form.h"
 #include "plugins/input/receive/labels.h"
+#include "plugins/input/receive/type_config.h"
 
 #define SECOND INT64_C(1000000000)
 
-enum { USUAL_RATE_HZ = 100, MAX_RATE_HZ = 1000000000, TYPES_MAX = 16 };
+enum { USUAL_RATE_HZ = 100, MAX_RATE_HZ = 1000000000 };
 
 /* What the end of an application's name says of the numbers. */
 struct measure {
@@ -59,9 +59,9 @@ struct upload {
 	int64_t rate_hz;
 	const uint8_t *data;
 	size_t n;
-	int status; /* of a refusal, when it is another than 400 */
-	struct dcm_temporality_of temporalities[TYPES_MAX];
-	json_t *config; /* which `temporalities` look into; NULL: none */
+	int status;		   /* of a refusal, when it is another than 400 */
+	struct type_config config; /* of a form */
+	bool has_config;
 };
 
 static struct dcm_str param(const struct upload *u, const char *name)
@@ -170,39 +170,6 @@ static void measure_text(struct upload *u)
 
 /* ---- forms ---- */
 
-static enum dcm_temporality temporality_of(const json_t *entry)
-{
-	const char *aggregation = json_string_value(json_object_get(entry, "aggregation"));
-
-	if (aggregation && strcmp(aggregation, "average") == 0)
-		return DCM_GAUGE;
-	return json_is_true(json_object_get(entry, "cumulative")) ? DCM_CUMULATIVE : DCM_DELTA;
-}
-
-/*
- * {"inuse_space": {"aggregation": "average", ..}, "alloc_space": {"cumulative": true, ..}, "contentions": {..}, ..}: what is
- * neither is a difference already.
- */
-static int read_config(struct upload *u, const struct form_part *part)
-{
-	json_error_t why;
-	const char *type;
-	json_t *entry;
-
-	u->config = json_loadb((const char *)part->data, part->n, JSON_REJECT_DUPLICATES, &why);
-	if (!json_is_object(u->config))
-		return error__set(u->err, -EINVAL, "sample_type_config: it is no JSON object");
-	json_object_foreach(u->config, type, entry)
-	{
-		if (u->how.n_temporalities == TYPES_MAX)
-			return error__set(u->err, -E2BIG, "sample_type_config: more than %d types",
-					  TYPES_MAX);
-		u->temporalities[u->how.n_temporalities++] =
-			(struct dcm_temporality_of){ str__of(type), temporality_of(entry) };
-	}
-	return 0;
-}
-
 static int read_form(struct upload *u, struct form *f)
 {
 	struct form_part part;
@@ -213,8 +180,9 @@ static int read_form(struct upload *u, struct form *f)
 		if (str__eq(part.name, STR("profile"))) {
 			u->data = part.data;
 			u->n = part.n;
-		} else if (str__eq(part.name, STR("sample_type_config")) && !u->config) {
-			r = read_config(u, &part);
+		} else if (str__eq(part.name, STR("sample_type_config")) && !u->has_config) {
+			u->has_config = true;
+			r = type_config__read(&u->config, part.data, part.n, u->err);
 		} else if (str__eq(part.name, STR("jfr"))) {
 			u->status = 415;
 			return error__set(u->err, -EINVAL,
@@ -225,7 +193,8 @@ static int read_form(struct upload *u, struct form *f)
 		r = error__set(u->err, -EINVAL, "the form: %s", f->fault);
 	if (r == 0 && !u->data)
 		r = error__set(u->err, -EINVAL, "the form has no part \"profile\"");
-	u->how.temporalities = u->temporalities;
+	u->how.temporalities = u->config.v;
+	u->how.n_temporalities = u->config.n;
 	u->how.format = "pprof";
 	return r;
 }
@@ -295,7 +264,7 @@ static void answer(void *ctx, const struct dcm_request *q, struct dcm_reply *rep
 		desk__take(u.desk, &u.how, u.data, u.n, q, &v);
 	desk__note(u.desk, "pyroscope", q, &v);
 	desk__tell(u.desk, &v, reply);
-	json_decref(u.config);
+	type_config__fini(&u.config);
 }
 
 int pyroscope__serve(struct desk *d, struct dcm_error *err)

@@ -128,6 +128,7 @@ def main():
     a.holds()
     a.bounded("grpc", BODIES_MIB, lambda: http2.grpc(a.place, a.verdict))
     a.bounded("bombs", BODIES_MIB, lambda: http1.bombs(a.place, a.verdict))
+    a.bounded("lists", BODIES_MIB, lambda: http1.lists(a.place, a.verdict))
     if not ca:
         a.mutations(sources, pprof)
     a.calls(sources, pprof)

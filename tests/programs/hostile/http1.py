@@ -116,6 +116,28 @@ def bombs(place, verdict):
         verdict(f"h1.bomb_{name}", all(400 <= n < 500 for n in statuses), str(statuses))
 
 
+LISTS = b"[" + b"[]," * (18 << 20) + b"[]]"
+
+
+def lists(place, verdict):
+    """JSON of which each three bytes would take a hundred of memory, wherever JSON is read."""
+    form = b'--b\r\nContent-Disposition: form-data; name="sample_type_config"\r\n\r\n' + b'{"a":' + LISTS + b"}\r\n--b--\r\n"
+    for name, target, type_, body in (
+        ("types", b"/ingest?name=smuggled", b"multipart/form-data; boundary=b", form),
+        ("otlp", b"/v1development/profiles", b"application/json", b'{"dictionary":' + LISTS + b"}"),
+        ("push", b"/push.v1.PusherService/Push", b"application/json", b'{"series":' + LISTS + b"}"),
+        ("speedscope", b"/api/v1/ingest?format=speedscope", b"application/octet-stream", b'{"profiles":' + LISTS + b"}"),
+    ):
+        packed = gzip.compress(body, 1)
+        lines = [place.dial() for _ in range(6)]
+        for s in lines:
+            say(s, b"POST " + target + b" HTTP/1.1\r\n" + HOST + b"Content-Type: " + type_ + b"\r\nContent-Encoding: gzip\r\nContent-Length: %d\r\n\r\n" % len(packed) + packed)
+        statuses = [answer(s, 60)[0] for s in lines]
+        for s in lines:
+            s.close()
+        verdict(f"h1.lists_{name}", all(400 <= n < 500 for n in statuses), str(statuses))
+
+
 class Slow:
     """Heads and bodies that come a byte at a time, and readers of either HTTP that take nothing: many, and all of them ended in time. They
     go on beside other attacks."""
