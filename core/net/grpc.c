@@ -35,6 +35,15 @@ enum grpc_form grpc__form(const struct http_request *req)
 	return GRPC_NONE;
 }
 
+bool grpc__is_protobuf(const struct http_request *req)
+{
+	struct dcm_str type = str__media_type(http_request__header(req, "content-type"));
+	const char *plus = type.n ? memchr(type.p, '+', type.n) : NULL;
+
+	return !plus ||
+	       str__eq((struct dcm_str){ plus, (uint32_t)(type.p + type.n - plus) }, STR("+proto"));
+}
+
 /* ------------------------------------------------------------------------------------------------
  * Requests
  */

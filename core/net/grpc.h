@@ -16,6 +16,8 @@
 /* How a request is in gRPC, by its Content-Type. */
 enum grpc_form { GRPC_NONE, GRPC_HTTP2, GRPC_WEB, GRPC_WEB_TEXT };
 enum grpc_form grpc__form(const struct http_request *req);
+/* Does its Content-Type say that messages are protobuf, by "+proto", or by nothing behind the form? "+json" is read by nobody here. */
+bool grpc__is_protobuf(const struct http_request *req);
 
 /* The statuses that a call can come to here (statuscodes.md). */
 enum grpc_status {

@@ -281,6 +281,12 @@ static bool take_form(struct exchange *x)
 		return false;
 	}
 	x->grpc = form;
+	if (form != GRPC_NONE && !grpc__is_protobuf(&x->request)) {
+		http_response__problem(
+			&x->response, 501, "messages are read as protobuf alone; send %s+proto",
+			form == GRPC_HTTP2 ? "application/grpc" : "application/grpc-web");
+		return false;
+	}
 	if (grpc__timeout_ns(&x->request) >= 0)
 		return true;
 	http_response__problem(&x->response, 400, "grpc-timeout is no number of H, M, S, m, u or n");

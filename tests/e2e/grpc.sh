@@ -42,6 +42,13 @@ web web_http_2 --http2-prior-knowledge application/grpc-web+proto "$serving" 'co
 web web_text --http1.1 application/grpc-web-text "$serving" 'Content-Type: application/grpc-web-text+proto'
 curl -s -H 'Content-Type: application/grpc' --data-binary "@$dir/call" "$base$health" >"$dir/answer"
 expect grpc.http_1 'gRPC needs HTTP/2' "$dir/answer"
+# Messages in JSON, which are no protobuf, are not read as such.
+printf '\0\0\0\0\002{}' >"$dir/json"
+for kind in grpc grpc-web; do
+	curl -s --http2-prior-knowledge -D - -H "Content-Type: application/$kind+json" --data-binary "@$dir/json" "$base$health" >"$dir/head"
+	expect "grpc.json_by_$kind" 'grpc-status: 12' "$dir/head"
+	expect "grpc.json_by_${kind}_says" "send application/$kind+proto" "$dir/head"
+done
 curl -s --http2-prior-knowledge -D "$dir/head" -H 'Content-Type: application/grpc' --data-binary @/dev/null "$base$health" >"$dir/answer"
 expect grpc.without_a_message 'grpc-status: 3' "$dir/head"
 curl -s --http2-prior-knowledge -D "$dir/head" -H 'Content-Type: application/grpc' -d x "$base/api/v1/ingest" >"$dir/answer"

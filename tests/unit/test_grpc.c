@@ -84,6 +84,34 @@ static void test_forms(void **state)
 	}
 }
 
+static void test_encodings(void **state)
+{
+	static const char *const read[] = { "application/grpc",
+					    "application/grpc+proto",
+					    "application/grpc+proto; charset=utf-8",
+					    "application/grpc;a=b+c",
+					    "application/grpc-web",
+					    "application/grpc-web+proto",
+					    "application/grpc-web-text+proto" };
+	static const char *const not_read[] = {
+		"application/grpc+json",     "application/grpc+",
+		"application/grpc+proto2",   "application/grpc+pro",
+		"application/grpc-web+json", "application/grpc-web+thrift;a=b"
+	};
+	struct call c;
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(read) / sizeof(read[0]); i++) {
+		begin(&c, read[i], "", "", 0);
+		assert_true(grpc__is_protobuf(&c.request));
+	}
+	for (size_t i = 0; i < sizeof(not_read) / sizeof(not_read[0]); i++) {
+		begin(&c, not_read[i], "", "", 0);
+		assert_int_not_equal(grpc__form(&c.request), GRPC_NONE);
+		assert_false(grpc__is_protobuf(&c.request));
+	}
+}
+
 static void test_messages(void **state)
 {
 	struct call c;
@@ -278,10 +306,11 @@ static void test_said_timeouts(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_forms),	    cmocka_unit_test(test_messages),
-		cmocka_unit_test(test_no_messages), cmocka_unit_test(test_packed),
-		cmocka_unit_test(test_answers),	    cmocka_unit_test(test_statuses),
-		cmocka_unit_test(test_timeouts),    cmocka_unit_test(test_said_timeouts),
+		cmocka_unit_test(test_forms),	      cmocka_unit_test(test_encodings),
+		cmocka_unit_test(test_messages),      cmocka_unit_test(test_no_messages),
+		cmocka_unit_test(test_packed),	      cmocka_unit_test(test_answers),
+		cmocka_unit_test(test_statuses),      cmocka_unit_test(test_timeouts),
+		cmocka_unit_test(test_said_timeouts),
 	};
 
 	return cmocka_run_group_tests_name("grpc", tests, NULL, NULL);

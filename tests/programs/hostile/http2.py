@@ -195,6 +195,7 @@ def calls():
         "gzip_bomb_writeraw": (call(RAW, GZIP), message(bomb, 1), EXHAUSTED),
         "nonsense": (call(RAW), message(b"\xff" * 100), INVALID),
         "depth": (call(RAW), message(b"\x12\x02" * 5000), INVALID),
+        "json": (request("POST", PUSH, ("content-type", "application/grpc+json"), ("te", "trailers")), message(b"{}"), UNIMPLEMENTED),
         "no_method": (call("/a.B/C"), message(b""), UNIMPLEMENTED),
         "long_method": (call("/" + "a" * 60000), message(b""), UNIMPLEMENTED),
         "odd_method": (call("/push.v1.PusherService/" + "%01" * 19000), message(b""), UNIMPLEMENTED + INVALID),
