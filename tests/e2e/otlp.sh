@@ -151,6 +151,13 @@ push_framed grpc_version_is_believed 1.7 -H 'OTLP-Profiles-Development-Version: 
 expect otlp.grpc_version_is_believed_says 'grpc-message: otlp 1.10: profile 0' "$dir/trailers"
 push_framed grpc_version_2 1.10 -H 'OTLP-Profiles-Development-Version: 2'
 expect otlp.grpc_version_2_status 'grpc-status: 3' "$dir/trailers"
+# 1.3 has a service of its own, which is refused by name.
+type=application/grpc
+grpc_framed "$data/1.4.pb" | push grpc_experimental 200 /opentelemetry.proto.collector.profiles.v1experimental.ProfilesService/Export \
+	--http2-prior-knowledge -H 'TE: trailers' -D "$dir/trailers"
+type=application/x-protobuf
+expect otlp.grpc_experimental_status 'grpc-status: 3' "$dir/trailers"
+expect otlp.grpc_experimental_says 'OTLP 1.3' "$dir/trailers"
 start
 push_framed grpc 1.9
 expect otlp.grpc_says 'read as one of OTLP 1.9' "$dir/answer"

@@ -177,7 +177,7 @@ static void answer_experimental(void *ctx, const struct dcm_request *q, struct d
 
 	(void)q;
 	desk__refuse(d, &v,
-		     400, "profiles of OTLP 1.3, which are sent to /v1experimental/profiles, are not read; update the sender to OTLP 1.10 or later");
+		     400, "profiles of OTLP 1.3 (v1experimental) are not read; update the sender to OTLP 1.10 or later");
 	desk__tell(d, &v, reply);
 }
 
@@ -193,18 +193,22 @@ int otlp__serve(struct desk *d, struct dcm_error *err)
 		{ "/v1experimental/profiles", answer_experimental, false },
 		{ "/opentelemetry.proto.collector.profiles.v1development.ProfilesService/Export",
 		  answer_grpc, true },
+		{ "/opentelemetry.proto.collector.profiles.v1experimental.ProfilesService/Export",
+		  answer_experimental, true },
 	};
 	int r = 0;
 
 	for (size_t i = 0; i < sizeof(doors) / sizeof(doors[0]) && r == 0; i++) {
+		/* What is refused is not listed by server reflection. */
+		const bool is_listed = doors[i].answer == answer_grpc;
 		const struct dcm_endpoint endpoint = {
 			.path = doors[i].path,
 			.doc = "takes OTLP profiles: ExportProfilesServiceRequest",
 			.answer = doors[i].answer,
 			.refusal = DCM_REFUSAL_STATUS,
 			.grpc = doors[i].is_grpc,
-			.descriptors = doors[i].is_grpc ? descriptors_otlp : NULL,
-			.n_descriptors = doors[i].is_grpc ? sizeof(descriptors_otlp) : 0,
+			.descriptors = is_listed ? descriptors_otlp : NULL,
+			.n_descriptors = is_listed ? sizeof(descriptors_otlp) : 0,
 		};
 
 		r = desk__serve(d, endpoint, err);
