@@ -104,6 +104,10 @@ fuzz_programs += fuzz/fuzz_talk
 fuzz_fuzz_talk_SOURCES = fuzz/fuzz_talk.c core/api/reflection.c $(FUZZ_MAIN)
 fuzz_fuzz_talk_LDADD = $(CODEC_LA) $(NET_LA) $(FUZZ_LDFLAGS)
 
+fuzz_programs += fuzz/fuzz_health
+fuzz_fuzz_health_SOURCES = fuzz/fuzz_health.c core/api/health.c $(FUZZ_MAIN)
+fuzz_fuzz_health_LDADD = $(CODEC_LA) $(NET_LA) $(FUZZ_LDFLAGS)
+
 fuzz_programs += fuzz/fuzz_http2
 fuzz_fuzz_http2_SOURCES = fuzz/fuzz_http2.c core/api/reflection.c $(FUZZ_MAIN)
 fuzz_fuzz_http2_LDADD = $(CODEC_LA) $(NET_LA) $(FUZZ_LDFLAGS)
