@@ -35,10 +35,12 @@ static struct {
 	unsigned n_asked, n_most; /* at once */
 	unsigned seed, away;	  /* away: of a hundred answers so many are 503 */
 	unsigned parts[N];	  /* that a profile has */
-	bool refused[N], not_encoded[N], away_once[N];
-	unsigned n_requests;
+	bool refused[N], not_encoded[N], away_once[N], broken[N]; /* broken: 500 */
+	unsigned n_requests, n_requests_of[N];
 	unsigned n_taken[N][PARTS_MAX];
 	uint64_t n_dropped, n_sent;
+	enum dcm_state state; /* the output's, and its sentence */
+	char sentence[256];
 } there;
 
 static void say(const struct asked *q, int status)
@@ -57,6 +59,8 @@ static int verdict_on(const struct asked *q)
 	}
 	if ((unsigned)rand_r(&there.seed) % 100 < there.away)
 		return 503;
+	if (there.broken[q->profile])
+		return 500;
 	if (there.refused[q->profile] && q->part + 1 == there.parts[q->profile])
 		return 400;
 	there.n_taken[q->profile][q->part]++;
@@ -103,6 +107,7 @@ static int http_start(struct dcm_http_client *client, const struct dcm_http_call
 	assert_true(there.n_asked < FLIGHTS_MAX);
 	there.asked[there.n_asked++] = (struct asked){ *c, body[0], body[1] };
 	there.n_requests++;
+	there.n_requests_of[body[0]]++;
 	there.n_most = there.n_asked > there.n_most ? there.n_asked : there.n_most;
 	pthread_mutex_unlock(&there.lock);
 	return 0;
@@ -129,9 +134,13 @@ static void set_state(const struct dcm_host *h, enum dcm_state state, const char
 	__attribute__((format(printf, 3, 4)));
 static void set_state(const struct dcm_host *h, enum dcm_state state, const char *fmt, ...)
 {
+	va_list ap;
+
 	(void)h;
-	(void)state;
-	(void)fmt;
+	there.state = state;
+	va_start(ap, fmt);
+	vsnprintf(there.sentence, sizeof(there.sentence), fmt, ap);
+	va_end(ap);
 }
 
 static void metric_add(struct dcm_metric *m, uint64_t n)
@@ -496,12 +505,69 @@ static void test_the_next_one_waits(void **state)
 	is_still = false;
 }
 
+/* What could not be encoded is told until a batch goes without. */
+static void test_what_is_lost_is_told(void **state)
+{
+	struct dcm_batch b = batch_with(1, 0, 3), next = batch_with(2, 3, 2);
+	struct flights fs;
+	struct sender s;
+
+	(void)state;
+	begin(&s, &fs, 1);
+	there.not_encoded[1] = true;
+	assert_int_equal(deliver(&fs, &b), 1);
+	assert_int_equal(there.n_dropped, 1);
+	assert_int_equal(there.state, DCM_STATE_DEGRADED);
+	assert_string_equal(there.sentence, "it cannot be said");
+	assert_int_equal(deliver(&fs, &next), 1);
+	assert_int_equal(there.state, DCM_STATE_OK);
+	assert_string_equal(there.sentence, "sends to there");
+	end(&s, &fs);
+}
+
+/*
+ * One that the other side fails over for ten minutes is refused at its fifth answer, also where the one before it was passed over
+ * meanwhile: it keeps its place, which knows of the answers.
+ */
+static void test_a_failure_is_counted_beside_a_refusal(void **state)
+{
+	struct dcm_batch b = batch_with(1, 0, 2);
+	struct dcm_error err = DCM_ERROR_INIT;
+	struct flights fs;
+	struct sender s;
+	uint32_t profile = 0;
+
+	(void)state;
+	is_still = true;
+	begin(&s, &fs, 1);
+	there.refused[0] = there.broken[1] = true;
+	assert_int_equal(flights__write(&fs, &b, &ops, NULL, mono_ns(NULL) + 20 * SECOND, &err), -EBADMSG);
+	assert_int_equal(flights__pass_over(&fs, &b, &profile), 0);
+	assert_int_equal(profile, 0);
+	for (unsigned n = 1; n < 5; n++) {
+		ahead_ns += 200 * SECOND;
+		assert_int_equal(there.n_requests_of[1], n);
+		assert_int_equal(flights__write(&fs, &b, &ops, NULL, mono_ns(NULL) + 20 * SECOND, &err),
+				 n < 4 ? -EAGAIN : -EBADMSG);
+	}
+	assert_int_equal(there.n_requests_of[1], 5);
+	assert_int_equal(flights__pass_over(&fs, &b, &profile), 0);
+	assert_int_equal(profile, 1);
+	end(&s, &fs);
+	is_still = false;
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_several_at_once),	  cmocka_unit_test(test_random_answers),
-		cmocka_unit_test(test_batches_at_once),	  cmocka_unit_test(test_several_batches),
-		cmocka_unit_test(test_a_group_ends_soon), cmocka_unit_test(test_the_next_one_waits),
+		cmocka_unit_test(test_several_at_once),
+		cmocka_unit_test(test_random_answers),
+		cmocka_unit_test(test_batches_at_once),
+		cmocka_unit_test(test_several_batches),
+		cmocka_unit_test(test_a_group_ends_soon),
+		cmocka_unit_test(test_the_next_one_waits),
+		cmocka_unit_test(test_what_is_lost_is_told),
+		cmocka_unit_test(test_a_failure_is_counted_beside_a_refusal),
 	};
 
 	return cmocka_run_group_tests_name("flights", tests, NULL, NULL);
