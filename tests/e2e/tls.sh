@@ -214,6 +214,25 @@ fetch late failed /api/v1/types --cert "$ca/late.pem" --key "$ca/late.key"
 # What is for servers is not for clients.
 fetch servers_certificate failed /api/v1/types --cert "$ca/server.pem" --key "$ca/server.key"
 daemon_stop
+# Another authority of clients, while it runs: who was let in is not any more, by no session from before either.
+cp "$ca/ca.pem" "$ca/clients.pem"
+config ', client_ca_file: ca/clients.pem, client_role: read' >"$dir/tls.yaml"
+start another_authority
+fetch before_another_authority '200 2' /api/v1/types --cert "$ca/agent.pem" --key "$ca/agent.key"
+openssl s_client -connect "127.0.0.1:$port" -CAfile "$ca/ca.pem" -cert "$ca/agent.pem" -key "$ca/agent.key" -sess_out "$dir/session" \
+	-tls1_2 </dev/null >"$dir/out" 2>&1
+# resumed: does a client go on with that session, who has no certificate?
+resumed() {
+	openssl s_client -connect "127.0.0.1:$port" -CAfile "$ca/ca.pem" -sess_in "$dir/session" -tls1_2 </dev/null 2>&1 | grep -q '^Reused'
+}
+if resumed; then ok tls.session_goes_on; else not_ok tls.session_goes_on "$(tail -n 2 "$dir/out" | tr '\n' '|')"; fi
+cp "$dir/other/ca.pem" "$ca/clients.pem"
+is_let_in() { curl -s -f -m 20 --cacert "$ca/ca.pem" -o "$dir/answer" --cert "$dir/other/$1.pem" --key "$dir/other/$1.key" "$base/api/v1/types"; }
+wait_for 20 is_let_in stranger
+fetch of_another_authority '200 2' /api/v1/types --cert "$dir/other/stranger.pem" --key "$dir/other/stranger.key"
+fetch of_the_authority_before failed /api/v1/types --cert "$ca/agent.pem" --key "$ca/agent.key"
+if resumed; then not_ok tls.session_of_the_authority_before "it goes on"; else ok tls.session_of_the_authority_before; fi
+daemon_stop
 config ', client_ca_file: ca/ca.pem, client_auth: optional, client_role: admin' >"$dir/tls.yaml"
 sed -i 's/^server: { /server: { tokens: [ { token: letmein, role: read } ], /' "$dir/tls.yaml"
 start optional
