@@ -101,7 +101,7 @@ static const struct dcm_option rows[] = {
 	  .max = "1GiB",
 	  .flags = DCM_OPT_RESTART,
 	  .doc = "Most bytes of one request, unpacked; what is made of them takes up to twice as "
-		 "much more." },
+		 "much more, and of JSON up to 16 times." },
 	{ .name = "max_sessions",
 	  .type = DCM_OPT_SIZE,
 	  .offset = offsetof(struct receive_options, max_sessions_bytes),

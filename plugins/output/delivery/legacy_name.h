@@ -29,7 +29,7 @@
 	"are encoded "                                                                             \
 	"as Prometheus does it for those without UTF-8 (a,b is U__a_2c_b), and so are dots where " \
 	"two "                                                                                     \
-	"labels would have one name."
+	"labels would have one name. Series that differ in nothing but such a dot are one there."
 
 /* Appends the name of the i-th label of the series. */
 void legacy_name__put_pair(struct buf *out, const struct dcm_batch *b, struct dcm_span series,
