@@ -37,6 +37,7 @@ static void page(void *ctx, const struct http_request *req, struct http_response
 	(void)ctx;
 	(void)req;
 	buf__append(&resp->body, bytes, sizeof(bytes));
+	resp->has_tag = true;
 }
 
 static void echo(void *ctx, const struct http_request *req, struct http_response *resp)
@@ -81,7 +82,10 @@ struct server {
 
 static struct server *make_server(void)
 {
-	static struct access_rules rules = { .anonymous = HTTP_ROLE_ADMIN };
+	static const char *const origins[] = { "http://apps.example" };
+	static struct access_rules rules = { .anonymous = HTTP_ROLE_ADMIN,
+					     .origins = origins,
+					     .n_origins = 1 };
 	static const struct listener_options options = { .rules = &rules,
 							 .bodies_max_bytes = 1 << 20,
 							 .header_timeout_ns = INT64_MAX / 8,
