@@ -58,6 +58,16 @@ static unsigned now(void)
 	return is_ready ? SERVING : NOT_SERVING;
 }
 
+static bool is_protobuf(struct dcm_str message)
+{
+	struct pb_reader r = pb__reader_of(message);
+	struct pb_field f;
+
+	while (pb__next(&r, &f))
+		;
+	return !r.fault;
+}
+
 static void watch(struct http_request *req, int checked, bool later)
 {
 	struct http_talk talk = { .state = NULL };
@@ -94,6 +104,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	req.body = (struct dcm_str){ (const char *)data + 1, (uint32_t)size - 1 };
 	checked = ask(api__health_check, &req, &said);
 	verdict__expect(checked == 200 || checked == 400 || checked == 404, "another status");
+	verdict__expect((checked == 400) == !is_protobuf(req.body), "what it takes for a message");
 	verdict__expect(checked != 200 || said == now(), "a check of another status");
 	verdict__expect(ask(api__health_list, &req, &said) == 200 && said == LISTED, "no list");
 	watch(&req, checked, data[0] & 2);
