@@ -192,6 +192,9 @@ static int receive_head(int end, struct channel_message *m, int64_t deadline)
 	m->head.n_fds = n_fds;
 	if (n == 0)
 		return -EPIPE;
+	/* The kernel leaves out what this process has no room for in its table of files. */
+	if ((h.msg_flags & MSG_CTRUNC) && n_fds < CHANNEL_FDS_MAX)
+		return -EMFILE;
 	return (h.msg_flags & MSG_CTRUNC) || announced != n_fds ? -EPROTO : 0;
 }
 

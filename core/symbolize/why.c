@@ -63,7 +63,8 @@ const char *symbols__why(enum dcm_unnamed why)
 		       "moment";
 	case DCM_UNNAMED_NOT_ANSWERED:
 		return "the file was not opened in time: its file system did not answer (a dead "
-		       "NFS or FUSE mount), or decima-broker was stopped";
+		       "NFS or FUSE mount), decima-broker was stopped, or decima had too many "
+		       "files open (LimitNOFILE=)";
 	case DCM_UNNAMED_N:
 		break;
 	}

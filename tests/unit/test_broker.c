@@ -12,6 +12,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
@@ -268,6 +269,35 @@ static void test_opens(void **state)
 	assert_int_equal(open_own(b, DCM_GUARDED_CODE, "/etc/passwd"), -ENOEXEC);
 	assert_int_equal(open_own(b, DCM_GUARDED_CODE, "/no/such/file"), -ENOENT);
 	assert_true(open_own(b, DCM_GUARDED_ROOT, NULL) >= 0);
+	broker__free(b);
+}
+
+/* The kernel leaves out of an answer what we have no room for: that is told as what it is, and the next one comes. */
+static void test_no_descriptor_is_left(void **state)
+{
+	enum { FEW = 64 };
+	struct broker *b = start();
+	struct dcm_guarded maps = { .size = sizeof(maps), .what = DCM_GUARDED_MAPS };
+	struct rlimit before, few;
+	int taken[FEW], n = 0, fd;
+
+	(void)state;
+	maps.dir = open("/proc/self", O_PATH | O_CLOEXEC);
+	assert_int_equal(getrlimit(RLIMIT_NOFILE, &before), 0);
+	few = (struct rlimit){ FEW, before.rlim_max };
+	assert_int_equal(setrlimit(RLIMIT_NOFILE, &few), 0);
+	while (n < FEW && (taken[n] = dup(maps.dir)) >= 0)
+		n++;
+	assert_in_range(n, 1, FEW - 1);
+	assert_int_equal(rights__open(b, &maps), -EMFILE);
+	close(taken[--n]);
+	fd = rights__open(b, &maps);
+	assert_true(fd >= 0);
+	close(fd);
+	while (n)
+		close(taken[--n]);
+	setrlimit(RLIMIT_NOFILE, &before);
+	close(maps.dir);
 	broker__free(b);
 }
 
@@ -529,6 +559,7 @@ int main(void)
 		cmocka_unit_test(test_files_that_are_secrets),
 		cmocka_unit_test(test_maps_that_are_too_large),
 		cmocka_unit_test(test_opens),
+		cmocka_unit_test(test_no_descriptor_is_left),
 		cmocka_unit_test(test_has_the_rights),
 		cmocka_unit_test(test_puts_maps),
 		cmocka_unit_test(test_keeps_nothing),

@@ -344,6 +344,23 @@ static void test_not_answered(void **state)
 	assert_int_equal(files__silence(f->files)->n, 3);
 }
 
+/* Of a file for which there was no descriptor, memory or turn nobody knows that it is gone; nor is anybody silent. */
+static void test_no_descriptor(void **state)
+{
+	static const int codes[] = { -EMFILE, -ENFILE, -ENOMEM, -EBUSY };
+	struct fixture *f = *state;
+	struct maps_range a = told_range(f, f->elf[A]);
+
+	for (size_t i = 0; i < sizeof(codes) / sizeof(*codes); i++) {
+		f->mapped = f->named = codes[i];
+		assert_int_equal(why_of(f, f->proc_dir, &a), DCM_UNNAMED_NOT_ANSWERED);
+		assert_int_equal(why_of(f, -1, &a), DCM_UNNAMED_NOT_ANSWERED);
+	}
+	assert_int_equal(files__silence(f->files)->n, 0);
+	f->mapped = f->elf[A];
+	assert_taken(f, f->proc_dir, &a);
+}
+
 /* ------------------------------------------------------------------------------------------------
  * Files that are known
  */
@@ -722,15 +739,25 @@ int main(void)
 {
 #define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
 	const struct CMUnitTest tests[] = {
-		TEST(test_another_by_now),     TEST(test_number_given_again),
-		TEST(test_by_address_alone),   TEST(test_not_permitted),
-		TEST(test_not_answered),       TEST(test_known),
-		TEST(test_known_from_reading), TEST(test_written_in_place),
-		TEST(test_no_generations),     TEST(test_shared_devices),
-		TEST(test_room_to_be_offered), TEST(test_gone_and_proven),
-		TEST(test_gone_and_changed),   TEST(test_gone_and_read),
-		TEST(test_opened_by_another),  TEST(test_tries_are_counted),
-		TEST(test_process_asks_again), TEST(test_full),
+		TEST(test_another_by_now),
+		TEST(test_number_given_again),
+		TEST(test_by_address_alone),
+		TEST(test_not_permitted),
+		TEST(test_not_answered),
+		TEST(test_no_descriptor),
+		TEST(test_known),
+		TEST(test_known_from_reading),
+		TEST(test_written_in_place),
+		TEST(test_no_generations),
+		TEST(test_shared_devices),
+		TEST(test_room_to_be_offered),
+		TEST(test_gone_and_proven),
+		TEST(test_gone_and_changed),
+		TEST(test_gone_and_read),
+		TEST(test_opened_by_another),
+		TEST(test_tries_are_counted),
+		TEST(test_process_asks_again),
+		TEST(test_full),
 		TEST(test_no_memory),
 	};
 

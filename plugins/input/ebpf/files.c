@@ -555,6 +555,24 @@ const struct files_silence *files__silence(const struct files *t)
 	return &t->silence;
 }
 
+enum dcm_unnamed files__why_not(int error)
+{
+	switch (error) {
+	case -ETIMEDOUT:
+	case -EAGAIN:
+	case -EBUSY: /* the broker's, for more requests than it takes in a second */
+	case -EMFILE:
+	case -ENFILE:
+	case -ENOMEM:
+		return DCM_UNNAMED_NOT_ANSWERED;
+	case -EACCES:
+	case -EPERM:
+		return DCM_UNNAMED_NO_PERMISSION;
+	default:
+		return DCM_UNNAMED_FILE_GONE;
+	}
+}
+
 static struct file *open_file(struct files *t, int proc_dir, const struct maps_range *range)
 {
 	struct stat st;
@@ -562,16 +580,16 @@ static struct file *open_file(struct files *t, int proc_dir, const struct maps_r
 
 	if (fd >= 0)
 		return of_opened(t, fd, &st, range);
-	if (fd == -ETIMEDOUT) {
+	if (fd == -ETIMEDOUT)
 		files__tell_silence(t, range->name);
+	if (files__why_not(fd) == DCM_UNNAMED_NOT_ANSWERED)
 		return t->unanswered;
-	}
 	/* What has the path now, and why it cannot be opened, says nothing of what was mapped. */
 	if (proc_dir < 0)
 		return t->gone;
 	if (fd == -ENOEXEC)
 		return t->no_code;
-	return fd == -EACCES || fd == -EPERM ? t->denied : t->gone;
+	return files__why_not(fd) == DCM_UNNAMED_NO_PERMISSION ? t->denied : t->gone;
 }
 
 /* A file that found no room among those to be offered is to be opened once more. */

@@ -95,6 +95,12 @@ void files__sweep(struct files *t, uint32_t window);
 
 uint32_t files__count(const struct files *t);
 
+/*
+ * Of the errno of what opens or reads something of a process: why it is not known. What there was no descriptor, memory or
+ * turn for is there all the same, and is asked for again.
+ */
+enum dcm_unnamed files__why_not(int error);
+
 /* What the host opens for us, and did not within its time (-ETIMEDOUT). */
 struct files_silence {
 	uint64_t n;	/* so far */

@@ -67,23 +67,6 @@ void history__keep(struct processes *t, struct process *p, struct maps *maps, in
 		processes__tell(t, p);
 }
 
-enum dcm_unnamed history__why_not(int error)
-{
-	switch (error) {
-	case -ETIMEDOUT:
-	case -EAGAIN:
-	case -EMFILE:
-	case -ENFILE:
-	case -ENOMEM:
-		return DCM_UNNAMED_NOT_ANSWERED;
-	case -EACCES:
-	case -EPERM:
-		return DCM_UNNAMED_NO_PERMISSION;
-	default:
-		return DCM_UNNAMED_FILE_GONE;
-	}
-}
-
 void history__read(struct processes *t, struct process *p, int dir)
 {
 	int64_t before = process_table__now_ns(t), cpu_before = thread__cpu_ns();
@@ -102,7 +85,7 @@ void history__read(struct processes *t, struct process *p, int dir)
 		t->stat.denied += r == -EACCES || r == -EPERM;
 		/* What was known stays known. */
 		if (!p->maps)
-			p->why = history__why_not(r);
+			p->why = files__why_not(r);
 		if (r == -ETIMEDOUT)
 			process_table__tell_silence(t, p);
 	} else {

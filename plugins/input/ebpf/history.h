@@ -23,9 +23,6 @@ void history__keep(struct processes *t, struct process *p, struct maps *maps, in
  */
 void history__read(struct processes *t, struct process *p, int dir);
 
-/* Of that errno: why the mappings of a process are not known. */
-enum dcm_unnamed history__why_not(int error);
-
 /* It is not too soon for another reading. */
 bool history__is_rested(const struct processes *t, const struct process *p);
 

@@ -343,7 +343,7 @@ static int open_dir(struct processes *t, struct process *p)
 	if (dir >= 0 || dir == -ESRCH)
 		return dir;
 	if (!p->maps)
-		p->why = history__why_not(dir);
+		p->why = files__why_not(dir);
 	p->read_ns = process_table__now_ns(t);
 	p->pause_ns = ASK_AGAIN_NS;
 	if (!p->identity.exe || p->unanswered_ns)
