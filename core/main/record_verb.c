@@ -36,6 +36,7 @@
 #include "core/main/output_file.h"
 #include "core/main/progress.h"
 #include "core/main/separate.h"
+#include "core/main/source.h"
 #include "core/main/verbs.h"
 #include "core/query/render.h"
 #include "core/query/selector.h"
@@ -59,9 +60,10 @@ struct record {
 	struct arena names;  /* of --group-by */
 	struct dcm_str *group_by;
 	uint32_t n_group_by;
-	pid_t child; /* 0: none */
-	int go_fd;   /* a byte lets the child run, its end lets it go */
-	int exec_fd; /* ends when the child has become the command, or says why it cannot */
+	const char **sets; /* of --set: the plan's */
+	pid_t child;	   /* 0: none */
+	int go_fd;	   /* a byte lets the child run, its end lets it go */
+	int exec_fd;	   /* ends when the child has become the command, or says why it cannot */
 	int signal_fd;
 	int child_status;
 	bool child_ended;
@@ -156,7 +158,8 @@ static void reap(struct record *r)
  */
 
 static const char config_text[] = "inputs:\n"
-				  "  ebpf: { cpu_budget: 0, filter: { exclude_self: true } }\n"
+				  "  ebpf: { frequency: " DEFAULT_HZ
+				  ", cpu_budget: 0, filter: { exclude_self: true } }\n"
 				  "  perf_map: {}\n"
 				  "storage:\n"
 				  "  memory: { max_bytes: 2GiB }\n";
@@ -337,18 +340,22 @@ static int load_plan(struct record *r, struct plan **ret, struct dcm_error *err)
 	const struct args *a = r->args;
 	struct problems problems = { 0 };
 	struct buf pids = { 0 };
+	uint32_t n_sets = 0;
 	int e = write_pids(r, &pids, err);
 
+	if (e == 0 && source__sets(a, &r->sets, &n_sets) < 0)
+		e = error__nomem(err);
 	if (e == 0) {
 		const struct plan_flag flags[] = {
-			{ "--frequency", "inputs.ebpf.frequency",
-			  args__get(a, "frequency", DEFAULT_HZ), false },
+			{ "--frequency", "inputs.ebpf.frequency", args__get(a, "frequency", NULL), false },
 			{ "--pid", "inputs.ebpf.filter.pids", (const char *)pids.data, true },
 			{ "DECIMA_PLUGIN_PATH", "plugin_path",
 			  args__has(a, "plugin-path") ? NULL : getenv("DECIMA_PLUGIN_PATH"), false },
 		};
 
 		e = plan__load(&(struct plan_source){ .text = config_text,
+						      .sets = r->sets,
+						      .n_sets = n_sets,
 						      .plugin_path = args__get(a, "plugin-path", NULL),
 						      .flags = flags,
 						      .n_flags = sizeof(flags) / sizeof(flags[0]) },
@@ -766,6 +773,7 @@ int verb__record(const struct args *a)
 		close(r.pid_fds.v[i]);
 	vec__fini(&r.pid_fds);
 	arena__fini(&r.names);
+	free(r.sets);
 	loader__free(r.loader);
 	stats__free(r.stats);
 	fd__close(r.signal_fd);

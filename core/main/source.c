@@ -8,7 +8,7 @@
 
 #include "core/base/mem.h"
 
-int source__from_args(const struct args *a, struct plan_source *ret, const char ***ret_sets)
+int source__sets(const struct args *a, const char ***ret_sets, uint32_t *ret_n)
 {
 	const char **sets = mem__zalloc(a->n_given + 1, sizeof(*sets));
 	uint32_t n = 0;
@@ -19,6 +19,18 @@ int source__from_args(const struct args *a, struct plan_source *ret, const char 
 		sets[n] = args__nth(a, "set", n);
 		n++;
 	}
+	*ret_sets = sets;
+	*ret_n = n;
+	return 0;
+}
+
+int source__from_args(const struct args *a, struct plan_source *ret, const char ***ret_sets)
+{
+	const char **sets;
+	uint32_t n;
+
+	if (source__sets(a, &sets, &n) < 0)
+		return -ENOMEM;
 	*ret = (struct plan_source){
 		.path = args__get(a, "config", NULL),
 		.text = plan__default_text,

@@ -66,6 +66,9 @@ static const struct args_option record_options[] = {
 	{ "group-by", 0, ARGS_TEXT, "L,..", NULL, false,
 	  "the values of these labels (comm, pid, tid, thread_name, cpu, exe, ..) as the first "
 	  "frames; in pprof as labels of the samples" },
+	{ "set", 0, ARGS_TEXT, "KEY=VALUE", NULL, true,
+	  "set one option of what samples: --set inputs.ebpf.max_depth=50 "
+	  "(`decima describe input/ebpf`)" },
 	{ "plugin-path", 0, ARGS_DIR, "DIR[:DIR]", NULL, false, "where plugins are looked for" },
 	{ 0 },
 };

@@ -221,6 +221,21 @@ record -p $running -d 1 --group-by '"comm"' -o "$dir/quoted.folded" 2>"$dir/err"
 expect group_by_in_quotes "comm=chain;" "$dir/quoted.folded"
 kill $running
 
+# What the sampler can be told in a file it can be told here: each sentence that names an option can be followed.
+"$dir/chain" 60 >/dev/null 2>&1 &
+running=$!
+record -p $running -d 1 --set inputs.ebpf.max_depth=2 -o "$dir/set.folded" 2>"$dir/err"
+expect_status set 0 $?
+expect set_is_heeded '[truncated: deeper than max_depth];' "$dir/set.folded"
+record -p $running -d 1 --set inputs.ebpf.frequency=7Hz --set inputs.ebpf.btf_path="$dir/no.btf" >"$dir/out" 2>"$dir/err"
+expect_status set_several 1 $?
+expect set_several_are_heeded 'btf_path: the file cannot be read' "$dir/err"
+kill $running
+record --set inputs.ebpf.max_dept=2 -- touch "$dir/ran" >"$dir/out" 2>"$dir/err"
+expect_status set_wrong 2 $?
+expect set_wrong_is_told 'did you mean "max_depth"?' "$dir/err"
+if [ -e "$dir/ran" ]; then not_ok set_wrong_runs_nothing "the command ran"; else ok set_wrong_runs_nothing; fi
+
 # It ends with the last of them.
 samples_below() { samples "$(pgrep -P "$1")"; }
 "$dir/chain" 120 >/dev/null 2>&1 &
