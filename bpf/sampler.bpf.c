@@ -42,6 +42,7 @@ enum {
 /* Switches that the verifier may use to drop code: set before loading, fixed from then on. */
 const volatile __u32 self_pid;
 const volatile __u32 max_depth = SAMPLER_USER_FRAMES;
+const volatile __u32 kernel_frames = SAMPLER_KERNEL_FRAMES; /* that the kernel gives, at most */
 const volatile __u8 with_kernel_stack = 1;
 const volatile __u8 with_user_stack = 1;
 const volatile __u8 with_tables = 1; /* otherwise by frame pointers alone */
@@ -443,7 +444,7 @@ static __always_inline void kernel_stack(struct scratch *s, struct bpf_perf_even
 	if (n <= 0)
 		return;
 	s->sample.n_kernel = (__u64)n / sizeof(__u64);
-	if (s->sample.n_kernel >= SAMPLER_KERNEL_FRAMES)
+	if (s->sample.n_kernel >= kernel_frames)
 		s->sample.head.flags |= SAMPLER_KERNEL_CUT;
 }
 

@@ -41,7 +41,7 @@ enum sampler_flag {
 	SAMPLER_KTHREAD = 1,	/* a kernel thread: no user stack exists */
 	SAMPLER_COMPAT = 2,	/* 32-bit code: return addresses are 4 bytes wide */
 	SAMPLER_USER_MODE = 4,	/* the interrupted instruction was user code */
-	SAMPLER_KERNEL_CUT = 8, /* the kernel stack was deeper than SAMPLER_KERNEL_FRAMES */
+	SAMPLER_KERNEL_CUT = 8, /* the kernel stack was as deep as it may be, or deeper */
 	SAMPLER_AS_FORKED = 16, /* its exec_id is that of `ppid`: a child that runs what it was forked from */
 };
 

@@ -33,6 +33,7 @@ struct fixture {
 	struct process process;
 	struct file *file, *gone;
 	uint32_t series;
+	bool kernel_cut; /* of stacks that are added */
 };
 
 static struct maps *make_maps(struct fixture *f)
@@ -102,7 +103,9 @@ static int teardown(void **state)
 static void sample(struct fixture *f, enum sampler_outcome outcome, bool certain,
 		   const uint64_t *frames, size_t n)
 {
-	struct aggregate_stack s = { .frames = frames, .outcome = outcome, .maps_certain = certain };
+	struct aggregate_stack s = {
+		.frames = frames, .outcome = outcome, .maps_certain = certain, .kernel_cut = f->kernel_cut
+	};
 	struct aggregate_row row = {
 		.series = f->series, .pid = 42, .tid = 43, .cpu = 1, .n_samples = 1, .cpu_ns = 1000
 	};
@@ -281,6 +284,30 @@ static void test_kernel_stack_of_one_frame(void **state)
 	      "}vaddr+ffffffff81000040;{/bin/x,abcd}file+2001 = 1000\n",
 	      "decima_quality comm=web | truncated: the kernel's unwinder ends here = 1\n",
 	      "decima_quality comm=web | truncated: no frame pointer = 1\n");
+}
+
+/* As many frames as the kernel gives are no whole stack, and the reason is the bound that holds. */
+static void test_kernel_stack_is_cut(void **state)
+{
+	uint64_t frames[SAMPLER_KERNEL_FRAMES + 1];
+	struct fixture *f = *state;
+
+	f->kernel_cut = true;
+	SAMPLE(f, ROOT, true, KERNEL + 0x30, KERNEL + 0x41, FILE_AT + 1);
+	SAMPLE(f, ROOT, true, KERNEL + 0x50, FILE_AT + 1);
+	for (size_t i = 0; i < SAMPLER_KERNEL_FRAMES; i++)
+		frames[i] = KERNEL + 0x61;
+	frames[SAMPLER_KERNEL_FRAMES] = FILE_AT + 1;
+	sample(f, SAMPLER_OUTCOME_ROOT, true, frames, SAMPLER_KERNEL_FRAMES + 1);
+	LINES(f,
+	      "}vaddr+ffffffff81000040;[truncated: kernel stack deeper than "
+	      "kernel.perf_event_max_stack];{/bin/x,abcd}file+2001 = 1000\n",
+	      "}vaddr+ffffffff81000050;[truncated: kernel stack deeper than "
+	      "kernel.perf_event_max_stack];{/bin/x,abcd}file+2001 = 1000\n",
+	      "}vaddr+ffffffff81000060;[truncated: kernel stack deeper than 127];"
+	      "{/bin/x,abcd}file+2001 = 1000\n",
+	      "decima_quality comm=web | truncated: kernel stack deeper than "
+	      "kernel.perf_event_max_stack = 2\n");
 }
 
 static void test_maps_unknown(void **state)
@@ -487,6 +514,7 @@ int main(void)
 		TEST(test_frames),
 		TEST(test_truncated),
 		TEST(test_kernel_stack_of_one_frame),
+		TEST(test_kernel_stack_is_cut),
 		TEST(test_maps_unknown),
 		TEST(test_bpf_program_that_is_new),
 		TEST(test_kernel_without_symbols),

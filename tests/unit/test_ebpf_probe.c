@@ -243,6 +243,12 @@ static void test_shortcomings(void **state)
 	/* Who has no CAP_SYSLOG either is told first what no right makes up for. */
 	p.capabilities = fine & ~CAP(CAP_SYSLOG);
 	assert_missing(p, (const char *const[]){ "kernel.kptr_restrict to 1", NULL });
+	/* As many as are taken is no shortcoming. */
+	p = good;
+	p.max_stack = 127;
+	assert_missing(p, (const char *const[]){ NULL });
+	p.max_stack = 126;
+	assert_missing(p, (const char *const[]){ "set kernel.perf_event_max_stack to 127", NULL });
 }
 
 /* ------------------------------------------------------------------------------------------------

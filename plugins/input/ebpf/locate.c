@@ -465,13 +465,16 @@ void locate__stack(struct locate *l, uint32_t stack, struct locate_stack *ret)
 	for (uint32_t i = 0; i < s->n_kernel; i++)
 		push(l, ret, kernel_frame(l, s->frames[i] - (i > 0)));
 	if (s->kernel_cut)
-		push_note(l, ret, "kernel stack deeper than 127");
+		push_note(l, ret,
+			  s->n_kernel < SAMPLER_KERNEL_FRAMES
+				  ? "kernel stack deeper than kernel.perf_event_max_stack"
+				  : "kernel stack deeper than 127");
 	/*
 	 * What interrupts may strike was called by the code that enters the kernel, so one frame is
 	 * no whole stack. Retpolines are such places: arch/x86/lib/retpoline.S says to the kernel's
 	 * unwinder that nothing is known there (UNWIND_HINT_UNDEFINED, up to 6.18 at least).
 	 */
-	if (s->n_kernel == 1)
+	if (s->n_kernel == 1 && !s->kernel_cut)
 		push_note(l, ret, "the kernel's unwinder ends here");
 	for (uint32_t i = 0; i < s->n_user; i++) {
 		struct place p = place_of(l, s, i);

@@ -24,6 +24,7 @@
 #include <sys/utsname.h>
 #include <unistd.h>
 
+#include "bpf/sampler.h"
 #include "core/base/buf.h"
 #include "core/base/cleanup.h"
 #include "core/base/error.h"
@@ -168,6 +169,7 @@ void probe__read(const char *btf_path, struct probe *ret)
 	p.perf_denied = p.paranoid > 2 && perf_denied();
 	p.kptr_restrict = read_number("/proc/sys/kernel/kptr_restrict", 0);
 	p.max_hz = read_number("/proc/sys/kernel/perf_event_max_sample_rate", 0);
+	p.max_stack = read_number("/proc/sys/kernel/perf_event_max_stack", 0);
 	*ret = p;
 }
 
@@ -337,6 +339,10 @@ size_t probe__shortcomings(const struct probe *p, const char *ret[PROBE_SHORTCOM
 		ret[n++] = "kernel frames may have no names: give Decima CAP_SYSLOG";
 	if (!has(p, CAP_CHECKPOINT_RESTORE) && !all)
 		ret[n++] = "deleted files have no names: give Decima CAP_CHECKPOINT_RESTORE";
+	if (p->max_stack > 0 && p->max_stack < SAMPLER_KERNEL_FRAMES)
+		ret[n++] = "kernel stacks are cut: set kernel.perf_event_max_stack to 127 "
+			   "(sysctl), and "
+			   "restart Decima";
 	return n;
 }
 

@@ -23,7 +23,7 @@ enum probe_lockdown {
 	PROBE_LOCKDOWN_CONFIDENTIALITY
 };
 
-enum { PROBE_SHORTCOMINGS_MAX = 4 };
+enum { PROBE_SHORTCOMINGS_MAX = 5 };
 
 struct probe {
 	unsigned major, minor, patch; /* of the kernel; 0.0.0: not to be told */
@@ -39,6 +39,7 @@ struct probe {
 	bool perf_denied;  /* by that: no event at all may be opened */
 	int kptr_restrict; /* kernel.kptr_restrict */
 	int max_hz;	   /* kernel.perf_event_max_sample_rate; 0: not to be told */
+	int max_stack; /* kernel.perf_event_max_stack; while a program takes stacks it cannot change; 0: not to be told */
 };
 
 void probe__read(const char *btf_path, struct probe *ret);

@@ -106,13 +106,22 @@ static bool with_tables(const struct settings *s)
 #endif
 }
 
-static void configure(struct sampler_bpf *bpf, const struct settings *s, uint32_t n_cpus, bool typed)
+/* How many frames of its own stack the kernel gives. Source: Linux, kernel/bpf/stackmap.c. */
+static uint32_t kernel_frames(const struct probe *p)
+{
+	return p->max_stack > 0 && p->max_stack < SAMPLER_KERNEL_FRAMES ? (uint32_t)p->max_stack
+									: SAMPLER_KERNEL_FRAMES;
+}
+
+static void configure(struct sampler_bpf *bpf, const struct settings *s, const struct probe *probe,
+		      uint32_t n_cpus, bool typed)
 {
 	uint64_t ring = ring_bytes((uint64_t)s->ring_size_bytes, n_cpus, (uint64_t)s->frequency);
 	bool follow = s->filter.pids.n && s->filter.children;
 
 	bpf->rodata->self_pid = (uint32_t)getpid();
 	bpf->rodata->max_depth = (uint32_t)s->max_depth;
+	bpf->rodata->kernel_frames = kernel_frames(probe);
 	bpf->rodata->with_kernel_stack = s->kernel_stacks;
 	bpf->rodata->with_user_stack = s->user_stacks;
 	bpf->rodata->with_tables = with_tables(s);
@@ -135,7 +144,8 @@ static void configure(struct sampler_bpf *bpf, const struct settings *s, uint32_
 }
 
 /* One attempt, with typed tracepoints or with raw ones. `log` gets the verifier's text. */
-static int load(const struct settings *s, uint32_t n_cpus, bool typed, char *log, struct sampler_bpf **ret)
+static int load(const struct settings *s, const struct probe *probe, uint32_t n_cpus, bool typed,
+		char *log, struct sampler_bpf **ret)
 {
 	LIBBPF_OPTS(bpf_object_open_opts, opts, .btf_custom_path = s->btf_path,
 		    .kernel_log_buf = log, .kernel_log_size = LOG_BYTES);
@@ -144,7 +154,7 @@ static int load(const struct settings *s, uint32_t n_cpus, bool typed, char *log
 
 	if (!bpf)
 		return -errno;
-	configure(bpf, s, n_cpus, typed);
+	configure(bpf, s, probe, n_cpus, typed);
 	log[0] = 0;
 	r = sampler_bpf__load(bpf);
 	if (r < 0) {
@@ -454,9 +464,9 @@ int sampler__open(const struct settings *settings, const struct probe *probe, ui
 		return error__nomem(err);
 	s->n_cpus = n_cpus;
 	libbpf_set_print(NULL);
-	r = load(settings, n_cpus, true, log, &s->bpf);
+	r = load(settings, probe, n_cpus, true, log, &s->bpf);
 	if (r < 0)
-		r = load(settings, n_cpus, false, log, &s->bpf);
+		r = load(settings, probe, n_cpus, false, log, &s->bpf);
 	if (r < 0)
 		return probe__explain(probe, "load the BPF programs", r, last_line(log), err);
 	r = map_all(s);

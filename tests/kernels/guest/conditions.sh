@@ -41,6 +41,7 @@ refuses() {
 }
 
 start setpriv --reuid=65533 --regid=65533 --clear-groups "$dir/chain" 900
+chain=$pid
 prlimit --pid $$ --memlock=unlimited
 set_to perf_event_paranoid 2
 works paranoid_2 with $fine
@@ -62,6 +63,22 @@ check max_sample_rate.says -n "$(grep 'state 2: .*the kernel takes at most 200 o
 check max_sample_rate.counted -n "$(grep '^# decima_sampler_throttled_total.* [1-9]' "$dir/rows")"
 hz=99
 set_to perf_event_max_sample_rate "$bound"
+
+# Fewer frames of the kernel than there are: the stack says so where it is cut, and so does the state.
+bound=$(cat /proc/sys/kernel/perf_event_max_stack)
+set_to perf_event_max_stack 1
+yaml=', user_stacks: false'
+# shellcheck disable=SC2016 # the inner shell's
+start sh -c 'while :; do read -r line </proc/self/stat; done'
+run env
+cut='^[0-9]* \[truncated: kernel stack deeper than kernel.perf_event_max_stack\];[^;]*$'
+check max_stack.cut "$(rows | grep -c "$cut")" -gt 0
+# In the program itself there is no stack of the kernel.
+check max_stack.no_other "$(rows | grep '^[0-9]* .' | grep -vc "$cut")" -eq 0
+check max_stack.says -n "$(grep 'state 2: kernel stacks are cut: set kernel.perf_event_max_stack to 127' "$dir/log")"
+kill -9 "$pid"
+set_to perf_event_max_stack "$bound"
+yaml='' pid=$chain
 
 # Root's BPF only; once 1, it stays until the next boot.
 set_to unprivileged_bpf_disabled 1
