@@ -36,3 +36,9 @@ hard_built static && hard static qsort
 hard_built pie && hard pie realigned
 hard_built clang && hard clang pushes
 hard_built musl && hard musl alloca
+
+# What the loader calls before the program begins comes from where the process does. Names of the loader's are in its debuginfo alone.
+if compile libconstructor.so constructor.c -fomit-frame-pointer -shared -fPIC -DLIBRARY &&
+	compile constructor constructor.c -fomit-frame-pointer -L"$dir" -lconstructor -Wl,-rpath,"$dir"; then
+	recorded constructor "(_dl_start_user|ld-.*) *(_dl_init|call_init.*|ld-.*) begin_library spin" "$dir/constructor"
+fi

@@ -510,9 +510,60 @@ static void test_hostile_code(void **state)
 	free(code);
 }
 
+/* glibc's loader calls the constructors of libraries from where a process begins, and leaves it with a jump. */
+static void test_entry_of_a_loader(void **state)
+{
+	/* Linux' glibc 2.31 and 2.36: RTLD_START of sysdeps/x86_64/dl-machine.h, without addresses */
+	static const struct {
+		const char *code;
+		size_t n;
+	} loaders[] = {
+		{ "\x48\x89\xe7\xe8\0\0\0\0\x49\x89\xc4\x8b\x05\0\0\0\0\x5a\x48\x8d\x24\xc4\x29\xc2"
+		  "\x52\x48"
+		  "\x89\xd6\x49\x89\xe5\x48\x83\xe4\xf0\x48\x8b\x3d\0\0\0\0\x49\x8d\x4c\xd5\x10\x49"
+		  "\x8d\x55"
+		  "\x08\x31\xed\xe8\0\0\0\0\x48\x8d\x15\0\0\0\0\x4c\x89\xec\x41\xff\xe4",
+		  71 },
+		{ "\x48\x89\xe7\xe8\0\0\0\0\x49\x89\xc4\x48\x8b\x14\x24\x48\x89\xd6\x49\x89\xe5\x48"
+		  "\x83"
+		  "\xe4\xf0\x48\x8b\x3d\0\0\0\0\x49\x8d\x4c\xd5\x10\x49\x8d\x55\x08\x31\xed\xe8\0\0"
+		  "\0\0"
+		  "\x48\x8d\x15\0\0\0\0\x4c\x89\xec\x41\xff\xe4",
+		  61 },
+	};
+	const uint64_t entry = ELF_MAKER_VADDR;
+	struct buf image = { 0 };
+	struct unwind_rows *r;
+
+	(void)state;
+	for (size_t i = 0; i < 2; i++)
+		for (size_t more = 0; more <= 64; more += 64) {
+			uint8_t code[160];
+			struct elf_maker m = { .machine = EM_X86_64,
+					       .section = ".note",
+					       .data = "",
+					       .code = code,
+					       .n_code = loaders[i].n + more };
+
+			memset(code, 0x90, sizeof(code));
+			memcpy(code, loaders[i].code, loaders[i].n);
+			elf_maker__make(&m, &image);
+			memcpy(image.data + offsetof(Elf64_Ehdr, e_entry), &entry, sizeof(entry));
+			r = rows_of(&image, NULL);
+			assert_int_equal(rule_at(r, entry).cfa, UNWIND_CFA_ROOT);
+			assert_int_equal(rule_at(r, entry + loaders[i].n - 1).cfa, UNWIND_CFA_ROOT);
+			if (more)
+				assert_int_not_equal(rule_at(r, entry + loaders[i].n).cfa,
+						     UNWIND_CFA_ROOT);
+			unwind_rows__free(r);
+			buf__fini(&image);
+		}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_entry_of_a_loader),
 		cmocka_unit_test(test_against_objdump),
 		cmocka_unit_test(test_frame_records),
 		cmocka_unit_test(test_frame_records_in_much_code),

@@ -21,7 +21,7 @@
 enum {
 	PLT_ENTRY = 16,
 	ARM64_PLT_HEAD = 32,
-	ENTRY_BYTES = 64,     /* of code looked at behind the entry point */
+	ENTRY_BYTES = 96,     /* of code looked at behind the entry point */
 	ENTRY_DEFAULT = 32,   /* that are taken for it when its end is not found */
 	SCAN_BYTES = 4 << 20, /* of code without rows; files that have more are not searched */
 	SCAN_AT_ONCE = 64 << 10,
@@ -493,11 +493,16 @@ static int add_plts(struct build *b)
  * Entry point
  */
 
-/* Bytes of the code at an entry point, up to behind the call that never returns; 0: not found. */
+/*
+ * Bytes of the code at an entry point, up to behind the call that never returns, or the jump by which glibc's loader leaves for
+ * the program, after it has called constructors from there; 0: not found.
+ */
 static uint32_t x86_entry_bytes(const uint8_t *code)
 {
 	const uint8_t align[] = { 0x48, 0x83, 0xe4, 0xf0 }; /* and $-16,%rsp */
-	const uint8_t *found = memmem(code, ENTRY_BYTES - 8, align, sizeof(align)), *hlt;
+	const uint8_t leave[] = { 0x41, 0xff, 0xe4 };	    /* jmp *%r12 */
+	const uint8_t *found = memmem(code, ENTRY_BYTES - 8, align, sizeof(align)),
+		      *end = code + ENTRY_BYTES, *last;
 
 	if (!found)
 		return 0;
@@ -506,8 +511,11 @@ static uint32_t x86_entry_bytes(const uint8_t *code)
 		return (uint32_t)(found + 5 - code);
 	if (found[0] == 0xff && found[1] == 0x15) /* call *GOT */
 		return (uint32_t)(found + 6 - code);
-	hlt = memchr(found, 0xf4, (size_t)(code + ENTRY_BYTES - found));
-	return hlt ? (uint32_t)(hlt + 1 - code) : 0;
+	last = memmem(found, (size_t)(end - found), leave, sizeof(leave));
+	if (last)
+		return (uint32_t)(last + sizeof(leave) - code);
+	last = memchr(found, 0xf4, (size_t)(end - found)); /* hlt */
+	return last ? (uint32_t)(last + 1 - code) : 0;
 }
 
 static uint32_t arm64_entry_bytes(const uint8_t *code)
@@ -521,11 +529,11 @@ static uint32_t arm64_entry_bytes(const uint8_t *code)
 static int add_entry(struct build *b)
 {
 	uint64_t vaddr = b->image->entry;
-	uint8_t code[ENTRY_BYTES];
+	uint8_t code[ENTRY_BYTES] = { 0 };
 	uint32_t start, end, n;
 
-	if (image__read(b->image, vaddr, code, sizeof(code)) ||
-	    !build__range(b, vaddr, ENTRY_BYTES, &start, &end) || build__find(b, start))
+	if (!build__range(b, vaddr, ENTRY_BYTES, &start, &end) || build__find(b, start) ||
+	    image__read(b->image, vaddr, code, end - start))
 		return 0;
 	n = b->image->machine == EM_AARCH64 ? arm64_entry_bytes(code) : x86_entry_bytes(code);
 	n = n ? n : ENTRY_DEFAULT;
