@@ -34,8 +34,10 @@ char LICENSE[] SEC("license") = "Dual BSD/GPL";
 
 enum {
 	PAGE_BYTES = 4096,
-	DEFERRED_OF_PROCESS = 64, /* samples a second: up to 1 MiB of copies */
+	/* Samples a second, of up to 16 KiB each: as many as there are of a busy CPU, between these. */
+	DEFERRED_OF_PROCESS = 64,
 	DEFERRED_OF_CPU = 128,
+	DEFERRED_MOST = 1024,
 };
 #define SECOND_NS 1000000000ull
 
@@ -500,6 +502,14 @@ static __always_inline void emit(struct scratch *s, struct sampler_stats *st)
  * Samples to be unwound later
  */
 
+/* How many samples a second may be deferred of what may have `least` in any case. */
+static __always_inline __u32 deferred_limit(__u32 least)
+{
+	__u64 hz = SECOND_NS / period_ns;
+
+	return hz < least ? least : hz > DEFERRED_MOST ? DEFERRED_MOST : hz;
+}
+
 /* Within this second, the process and the CPU may have one more. */
 static __always_inline int may_defer(struct scratch *s)
 {
@@ -515,7 +525,8 @@ static __always_inline int may_defer(struct scratch *s)
 		deferred_ns[slot] = now;
 		deferred_n[slot] = 0;
 	}
-	if (s->n_deferred >= DEFERRED_OF_CPU || deferred_n[slot] >= DEFERRED_OF_PROCESS)
+	if (s->n_deferred >= deferred_limit(DEFERRED_OF_CPU) ||
+	    deferred_n[slot] >= deferred_limit(DEFERRED_OF_PROCESS))
 		return 0;
 	s->n_deferred++;
 	deferred_n[slot]++;

@@ -236,6 +236,13 @@ expect_status set_wrong 2 $?
 expect set_wrong_is_told 'did you mean "max_depth"?' "$dir/err"
 if [ -e "$dir/ran" ]; then not_ok set_wrong_runs_nothing "the command ran"; else ok set_wrong_runs_nothing; fi
 
+# Programs of milliseconds, one after the other, are walked later, by copies of their stacks: at a thousand samples a second, too.
+record -F 997 -o "$dir/brief.folded" -- sh -c 'i=0; while [ $i -lt 200 ]; do ls -l /usr/bin >"$0"; i=$((i + 1)); done' "$dir/out" 2>"$dir/err"
+expect_status brief 0 $?
+awk '{ t += $NF } /^\[truncated: (tables not built yet|return address in no mapping)/ { n += $NF }
+	END { printf "%d\n", t ? 100 * n / t : 100 }' "$dir/brief.folded" >"$dir/cut"
+if [ "$(cat "$dir/cut")" -le 10 ]; then ok brief_is_whole; else not_ok brief_is_whole "$(cat "$dir/cut") % are cut"; fi
+
 # It ends with the last of them.
 samples_below() { samples "$(pgrep -P "$1")"; }
 "$dir/chain" 120 >/dev/null 2>&1 &
