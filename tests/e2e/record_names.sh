@@ -51,6 +51,13 @@ rust() { # NAME REGEX [FLAG]...
 if command -v rustc >/dev/null; then
 	rust rust_default "$run $beta $call chain::inner::spin"
 	rust rust_v0 "$run ${beta%|*}) ${call%|*}) chain::inner::spin" -C symbol-mangling-version=v0
+	# The compiler itself has ended before the tables of its library are made, which is large: they are waited for.
+	"$decima" record --plugin-path "$plugins" -F 499 -o "$dir/rustc.folded" -- rustc -O -o "$dir/none" \
+		"$top_srcdir/tests/programs/chain.rs" >/dev/null 2>"$dir/err"
+	expect_status rustc 0 $?
+	awk '{ t += $NF } /^\[truncated: tables not built yet/ { n += $NF } END { printf "%d\n", t ? 100 * n / t : 100 }' \
+		"$dir/rustc.folded" >"$dir/cut"
+	if [ "$(cat "$dir/cut")" -le 20 ]; then ok rustc_is_waited_for; else not_ok rustc_is_waited_for "$(cat "$dir/cut") % are cut"; fi
 else
 	skip rust "rustc is missing"
 fi

@@ -6,6 +6,7 @@
 
 #include <errno.h>
 #include <malloc.h>
+#include <poll.h>
 #include <pthread.h>
 #include <stdatomic.h>
 #include <stdio.h>
@@ -36,7 +37,8 @@
 #define SECOND_NS      1000000000ll
 #define REST_NS	       5000000000ll /* between looks at the budgets, or at counters that hardly move */
 #define FINISH_NS      10000000000ll
-#define TIMER_SLACK_NS 20000000ul /* the kernel may join our wake-ups with others */
+#define TABLES_NS      3000000000ll /* of these, for tables that are being made */
+#define TIMER_SLACK_NS 20000000ul   /* the kernel may join our wake-ups with others */
 
 struct reader {
 	struct reader_parts parts;
@@ -834,6 +836,21 @@ int reader__start(struct reader *r)
 	return error;
 }
 
+/* What ran for a moment only has ended before the tables of a large file are there: they are waited for a while. */
+static void await_tables(struct reader *r)
+{
+	const int64_t until_ns = r->host->mono_ns(r->host) + TABLES_NS;
+	struct pollfd p = { .fd = tables__wake_fd(r->parts.tables), .events = POLLIN };
+	int64_t left_ns;
+
+	do {
+		tables__woken(r->parts.tables);
+		unwinder__retry(r->unwinder, r->n_windows, false);
+		left_ns = until_ns - r->host->mono_ns(r->host);
+	} while (left_ns > 0 && unwinder__stat(r->unwinder).n_waiting &&
+		 poll(&p, 1, (int)(left_ns / 1000000) + 1) > 0);
+}
+
 void reader__finish(struct reader *r)
 {
 	struct sampler_stats stats;
@@ -849,8 +866,10 @@ void reader__finish(struct reader *r)
 	while (drain(r) && r->host->mono_ns(r->host) < until_ns)
 		;
 	watch__second(r->watch, r->host->mono_ns(r->host));
-	if (r->unwinder)
+	if (r->unwinder) {
+		await_tables(r);
 		unwinder__retry(r->unwinder, r->n_windows, true);
+	}
 	sampler__stats(r->parts.sampler, &stats);
 	show(r, &stats);
 	end_window(r, r->host->mono_ns(r->host));
