@@ -21,8 +21,9 @@ enum {
 	CHECK_S = 1,	    /* between looks at /proc/modules */
 	MISS_RELOAD_S = 10, /* between readings because of an unknown address; doubled in vain */
 	MISS_RELOAD_MAX_S = 640,
-	BPF_RELOAD_S = 60, /* age at which names of BPF programs are not believed */
-	RETRY_S = 60,	   /* after a reading that failed */
+	BPF_RELOAD_S = 60, /* age at which names of BPF programs are not believed; doubled while they stay the same */
+	BPF_RELOAD_MAX_S = 960,
+	RETRY_S = 60, /* after a reading that failed */
 	MODULES_MAX_BYTES = 4 << 20
 };
 
@@ -34,6 +35,7 @@ int kernel_names__init(struct kernel_names *k, const char *kallsyms_path, const 
 		.kallsyms_path = kallsyms_path,
 		.modules_path = modules_path,
 		.clock = clock,
+		.bpf_wait_ns = BPF_RELOAD_S * SECOND_NS,
 	};
 	return intern__init(&k->given);
 }
@@ -103,18 +105,26 @@ static void refresh(struct kernel_names *k, int64_t now_ns)
 static int look_up(struct kernel_names *k, uint64_t address, int64_t now_ns, struct kallsyms_symbol *ret)
 {
 	int64_t age_ns = now_ns - k->loaded_ns, wait_ns = k->miss_wait_ns;
-	bool missed;
+	bool missed, is_old;
+	uint64_t name = 0;
 	int rc;
 
 	if (!k->table)
 		return k->error ? k->error : -ENOENT;
 	rc = kallsyms__find(k->table, address, ret);
 	missed = rc == -ENOENT && age_ns >= wait_ns;
-	if (missed ||
-	    (rc == 0 && str__eq(ret->module, STR("bpf")) && age_ns >= BPF_RELOAD_S * SECOND_NS)) {
+	is_old = rc == 0 && str__eq(ret->module, STR("bpf")) && age_ns >= k->bpf_wait_ns;
+	if (is_old)
+		name = hash__bytes(ret->name.p, ret->name.n, 0);
+	if (missed || is_old) {
 		load(k, now_ns);
 		rc = kallsyms__find(k->table, address, ret);
 	}
+	if (is_old && rc == 0 && hash__bytes(ret->name.p, ret->name.n, 0) == name)
+		k->bpf_wait_ns = k->bpf_wait_ns < BPF_RELOAD_MAX_S * SECOND_NS ? 2 * k->bpf_wait_ns
+									       : k->bpf_wait_ns;
+	else if (is_old)
+		k->bpf_wait_ns = BPF_RELOAD_S * SECOND_NS;
 	if (missed && rc == -ENOENT)
 		k->miss_wait_ns = wait_ns < MISS_RELOAD_MAX_S * SECOND_NS ? 2 * wait_ns : wait_ns;
 	return rc;

@@ -35,6 +35,7 @@ struct kernel_names {
 	bool tried;
 	int64_t loaded_ns, checked_ns; /* mono */
 	int64_t miss_wait_ns;	       /* between readings because of an unknown address */
+	int64_t bpf_wait_ns;	       /* and because the name of a BPF program is old */
 	uint64_t modules_hash;
 	struct intern given;
 	uint64_t n_loads, n_errors;

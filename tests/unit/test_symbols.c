@@ -615,6 +615,31 @@ static void assert_kernel(struct symbols *s, uint64_t address, int want_rc, cons
 	}
 }
 
+/* A BPF program whose name stays the same is not worth a reading each minute. */
+static void names_that_stay(struct symbols *s, struct clock *clock)
+{
+	static const struct {
+		unsigned after_s;
+		const char *name, *next;
+		uint64_t n_loads;
+	} names[] = { { 61, "third", "third", 7 },  { 61, "third", "third", 7 },
+		      { 60, "third", "fourth", 8 }, { 239, "third", "fourth", 8 },
+		      { 2, "fourth", "fourth", 9 }, { 61, "fourth", "fourth", 10 } };
+	struct symbols_stat stat;
+
+	for (size_t i = 0; i < sizeof(names) / sizeof(*names); i++) {
+		char text[128];
+
+		clock->fake_mono_ns += names[i].after_s * SECOND;
+		assert_kernel(s, 0x2004, 0, names[i].name, "bpf");
+		symbols__stat(s, &stat);
+		assert_int_equal(stat.kallsyms_loads, names[i].n_loads);
+		snprintf(text, sizeof(text), "1000 T one\n1100 T _etext\n2000 t %s\t[bpf]\n",
+			 names[i].next);
+		write_text("kallsyms", text);
+	}
+}
+
 static void test_kernel_names_follow_the_modules(void **state)
 {
 	struct clock clock = clock__fake(1, 1);
@@ -669,6 +694,7 @@ static void test_kernel_names_follow_the_modules(void **state)
 		symbols__stat(s, &stat);
 		assert_int_equal(stat.kallsyms_loads, misses[i].n_loads);
 	}
+	names_that_stay(s, &clock);
 }
 
 /* --- failures and threads --- */
