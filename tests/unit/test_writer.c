@@ -177,6 +177,25 @@ static void a_group_that_fails_is_halved(void **state)
 	end(&s);
 }
 
+/* Whoever is refused together goes alone; and fewer go together then, so that fewer do at the next bad one. */
+static void after_a_refusal_groups_are_smaller(void **state)
+{
+	static struct setup s;
+
+	(void)state;
+	begin(&s);
+	s.fake.bad_sequence = 5;
+	for (uint64_t i = 1; i <= 2 * (uint64_t)DCM_GROUP_MAX; i++)
+		push(&s, i);
+	start(&s, GROUPING_OUTPUT, 0);
+	assert_true(fake__wait_taken(&s.fake, 2 * DCM_GROUP_MAX - 1));
+	assert_int_equal(writer__stop(s.writer, in_ms(10000), 0), 0);
+	/* Together, each alone, and the others in two halves. */
+	assert_int_equal(s.fake.n_calls, 1 + DCM_GROUP_MAX + 2);
+	assert_int_equal(s.n_acks, 2 * DCM_GROUP_MAX);
+	end(&s);
+}
+
 /* One that takes fewer at once: what it leaves comes next, in its order, and is no failure. */
 static void what_a_group_leaves_comes_next(void **state)
 {
@@ -713,6 +732,7 @@ int main(void)
 		cmocka_unit_test(an_output_gets_them_in_order),
 		cmocka_unit_test(they_get_groups),
 		cmocka_unit_test(a_group_that_fails_is_halved),
+		cmocka_unit_test(after_a_refusal_groups_are_smaller),
 		cmocka_unit_test(what_passes_alone_only_does_pass),
 		cmocka_unit_test(acks_come_with_done_even_after_the_writer),
 		cmocka_unit_test(one_bad_batch_of_a_group_goes_alone),
