@@ -548,6 +548,37 @@ static void test_helpers_obey_the_budget(void **state)
 	mosaic__free(m);
 }
 
+/* It is late as soon as the last row was read. */
+static int64_t clock_of_rows(const struct dcm_host *host)
+{
+	const struct dcm_budget *budget = leaving;
+	(void)host;
+
+	return budget->total > 0 && budget->done == budget->total ? 2000 : 1000;
+}
+
+/* Bringing into order what was found takes time, too. */
+static void test_sorting_obeys_the_budget(void **state)
+{
+	struct mosaic *m = small_mosaic(6);
+	(void)state;
+
+	m->storage.host.mono_ns = clock_of_rows;
+	for (unsigned what = ASK_LABELS; what < ASK_N; what++) {
+		struct dcm_budget budget = { .deadline_mono_ns = 1500 };
+		struct asked a = plain_question(what);
+		struct buf out = { 0 };
+
+		a.n_sel = 1;
+		a.sel[0].budget = &budget;
+		leaving = &budget;
+		assert_int_equal(answers__ask(&m->storage, &a, &out, NULL), -ETIMEDOUT);
+		assert_int_equal(budget.done, budget.total);
+		buf__fini(&out);
+	}
+	mosaic__free(m);
+}
+
 static void test_asking_without_memory(void **state)
 {
 	struct mosaic *m = small_mosaic(6);
@@ -630,6 +661,7 @@ int main(void)
 		cmocka_unit_test(test_questions_obey_their_budget),
 		cmocka_unit_test(test_texts_of_groups_count),
 		cmocka_unit_test(test_helpers_obey_the_budget),
+		cmocka_unit_test(test_sorting_obeys_the_budget),
 		cmocka_unit_test(test_asking_without_memory),
 		cmocka_unit_test(test_what_came_after_the_look_is_not_looked_at),
 	};

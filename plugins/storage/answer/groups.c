@@ -4,10 +4,12 @@
  */
 #include "plugins/storage/answer/groups.h"
 
+#include <errno.h>
 #include <stdlib.h>
 
 #include "core/base/mem.h"
 #include "core/base/str.h"
+#include "plugins/storage/answer/meter.h"
 
 int groups__init(struct groups *g, const struct dcm_group_by *by, bool by_series)
 {
@@ -64,6 +66,7 @@ uint32_t groups__find_or_make(struct groups *g, const uint32_t *values, uint32_t
 struct group_order {
 	const struct groups *g;
 	const struct dict *d;
+	struct meter_glance glance;
 };
 
 static int compare_series(const struct dict *d, uint32_t a, uint32_t b)
@@ -82,9 +85,11 @@ static int compare_series(const struct dict *d, uint32_t a, uint32_t b)
 
 static int compare_groups(const void *a, const void *b, void *ctx)
 {
-	const struct group_order *o = ctx;
+	struct group_order *o = ctx;
 	const struct group *x = &o->g->v.v[*(const uint32_t *)a], *y = &o->g->v.v[*(const uint32_t *)b];
 
+	if (meter__glance(&o->glance) < 0)
+		return 0;
 	if (o->g->by_series)
 		return compare_series(o->d, x->series, y->series);
 	for (uint32_t i = 0; i < o->g->by->n; i++) {
@@ -96,15 +101,20 @@ static int compare_groups(const void *a, const void *b, void *ctx)
 	return 0;
 }
 
-uint32_t *groups__sorted(const struct groups *g, const struct dict *d)
+int groups__sort(const struct groups *g, const struct dict *d, const struct dcm_host *host,
+		 const struct dcm_budget *budget, uint32_t **ret)
 {
-	struct group_order order = { g, d };
+	struct group_order order = { g, d, { host, budget, 0, 0 } };
 	uint32_t *ids = mem__resize(NULL, g->v.n ? g->v.n : 1, sizeof(*ids));
 
 	if (!ids)
-		return NULL;
+		return -ENOMEM;
 	for (uint32_t i = 0; i < g->v.n; i++)
 		ids[i] = i;
 	qsort_r(ids, g->v.n, sizeof(*ids), compare_groups, &order);
-	return ids;
+	if (order.glance.r < 0)
+		free(ids);
+	else
+		*ret = ids;
+	return order.glance.r;
 }

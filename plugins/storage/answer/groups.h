@@ -38,9 +38,10 @@ uint64_t groups__bytes(const struct groups *g); /* of memory */
 uint32_t groups__find_or_make(struct groups *g, const uint32_t *values, uint32_t series);
 
 /*
- * Numbers in the order of their labels' texts; [g->v.n], caller frees; NULL when memory ran out.
- * `d`: of the series.
+ * Numbers in the order of their labels' texts, *ret [g->v.n], which the caller frees. `d`: of the
+ * series. 0, -ENOMEM, or what ends the question of this budget.
  */
-uint32_t *groups__sorted(const struct groups *g, const struct dict *d);
+int groups__sort(const struct groups *g, const struct dict *d, const struct dcm_host *host,
+		 const struct dcm_budget *budget, uint32_t **ret);
 
 #endif

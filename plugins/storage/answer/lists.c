@@ -150,7 +150,9 @@ static int make_types(struct types *t, const struct view *v)
 	for (size_t i = 0; i < v->streams.n; i++)
 		t->n = v->streams.v[i].type >= t->n ? v->streams.v[i].type + 1 : t->n;
 	t->v = mem__zalloc(t->n, sizeof(*t->v));
-	for (uint32_t i = 0; t->v && i < t->n; i++) {
+	if (!t->v)
+		return -ENOMEM;
+	for (uint32_t i = 0; i < t->n; i++) {
 		const struct dcm_type *type = &dict__type_at(v->dict, i)->parts;
 
 		t->v[i].type = i;
@@ -163,7 +165,7 @@ static int make_types(struct types *t, const struct view *v)
 			.temporality = type->temporality,
 		};
 	}
-	return t->v ? 0 : -ENOMEM;
+	return meter__hold(&t->look.meter, (uint64_t)t->n * sizeof(*t->v));
 }
 
 static int try_types(struct types *t, struct view *v, const struct walk_user *user)
@@ -231,24 +233,32 @@ static int names__count(struct names *n, struct dcm_str text, uint32_t series)
 	return 0;
 }
 
+struct names_order {
+	const struct names *names;
+	struct meter_glance glance;
+};
+
 static int compare_texts(const void *a, const void *b, void *ctx)
 {
-	const struct names *n = ctx;
+	struct names_order *o = ctx;
 
-	return str__cmp(intern__text(&n->texts, *(const uint32_t *)a),
-			intern__text(&n->texts, *(const uint32_t *)b));
+	if (meter__glance(&o->glance) < 0)
+		return 0;
+	return str__cmp(intern__text(&o->names->texts, *(const uint32_t *)a),
+			intern__text(&o->names->texts, *(const uint32_t *)b));
 }
 
-static int names__emit(struct names *n, dcm_name_fn each, void *ctx)
+static int names__emit(const struct names *n, const struct meter *m, dcm_name_fn each, void *ctx)
 {
 	CLEANUP(mem__freep) uint32_t *ids = mem__zalloc(n->v.n, sizeof(*ids));
-	int r = 0;
+	struct names_order order = { n, { m->host, m->budget, 0, 0 } };
 
 	if (!ids)
 		return -ENOMEM;
 	for (uint32_t i = 0; i < n->v.n; i++)
 		ids[i] = i;
-	qsort_r(ids, n->v.n, sizeof(*ids), compare_texts, n);
+	qsort_r(ids, n->v.n, sizeof(*ids), compare_texts, &order);
+	int r = order.glance.r;
 	for (size_t i = 0; r == 0 && i < n->v.n; i++)
 		if (n->v.v[ids[i]].n_series)
 			r = each(ctx, intern__text(&n->texts, ids[i]), n->v.v[ids[i]].n_series);
@@ -280,6 +290,14 @@ static void harvest__fini(struct harvest *h)
 	names__fini(&h->names);
 	groups__fini(&h->series);
 	vec__fini(&h->seen);
+}
+
+/* What it has found is the question's. */
+static int weigh(struct harvest *h)
+{
+	return meter__hold(&h->look.meter,
+			   intern__bytes(&h->names.texts) + h->names.v.cap * sizeof(h->names.v.v[0]) +
+				   groups__bytes(&h->series) + h->seen.cap * sizeof(h->seen.v[0]));
 }
 
 static int labels_of_series(struct harvest *h, uint32_t series)
@@ -336,8 +354,10 @@ static int take_set(struct harvest *h, uint32_t set)
 	if (h->seen.v[set] == h->n_streams)
 		return 0;
 	h->seen.v[set] = h->n_streams;
-	return h->kind->label_set(h, h->look.walk.stream->series,
-				  dict__label_set_at(h->look.view->dict, set));
+	const int r = h->kind->label_set(h, h->look.walk.stream->series,
+					 dict__label_set_at(h->look.view->dict, set));
+
+	return r < 0 ? r : weigh(h);
 }
 
 /* Pieces that list their label sets, and pieces of which one row is enough. */
@@ -388,7 +408,7 @@ static int end_stream(void *ctx, const struct view_stream *st)
 
 	h->taken = false;
 	h->n_streams++;
-	return r;
+	return r < 0 ? r : weigh(h);
 }
 
 static int try_harvest(struct harvest *h, struct view *v)
@@ -416,7 +436,7 @@ static int list_names(struct view *v, const struct harvest_kind *kind, struct dc
 
 		r = try_harvest(&h, v);
 		if (r == 0)
-			return names__emit(&h.names, each, ctx);
+			return names__emit(&h.names, &h.look.meter, each, ctx);
 	} while (r == -EBADMSG);
 	return r;
 }
@@ -448,12 +468,10 @@ static int emit_series(struct harvest *h, dcm_series_fn each, void *ctx)
 {
 	const struct dict *d = h->look.view->dict;
 	const struct groups *g = &h->series;
-	CLEANUP(mem__freep) uint32_t *order = groups__sorted(g, d);
+	CLEANUP(mem__freep) uint32_t *order = NULL;
 	VEC(struct dcm_label_text) labels = { 0 };
-	int r = 0;
+	int r = groups__sort(g, d, h->look.meter.host, h->look.meter.budget, &order);
 
-	if (!order)
-		return -ENOMEM;
 	for (size_t i = 0; r == 0 && i < g->v.n; i++) {
 		const struct dict_series *series = dict__series_at(d, g->v.v[order[i]].series);
 

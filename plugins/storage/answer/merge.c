@@ -558,13 +558,14 @@ static int add_row(void *ctx, uint32_t group, uint64_t stack, const int64_t *val
 static int write_answer(struct merge *m, struct dcm_builder *builder)
 {
 	const struct dict_counts counts = view__counts(m->adder.view);
-	CLEANUP(mem__freep)
-	uint32_t *groups = groups__sorted(&m->adder.groups, m->adder.view->dict);
+	CLEANUP(mem__freep) uint32_t *groups = NULL;
 	struct answer a = { .merge = m,
 			    .meter = { .host = m->adder.view->host, .budget = m->adder.view->sel[0].budget },
 			    .group = MATCH_NONE };
-	int r = groups ? dict_export__init(&a.ex, m->adder.view->dict, &counts, m->adder.view->host, builder)
-		       : -ENOMEM;
+	int r = groups__sort(&m->adder.groups, m->adder.view->dict, a.meter.host, a.meter.budget, &groups);
+
+	if (r == 0)
+		r = dict_export__init(&a.ex, m->adder.view->dict, &counts, m->adder.view->host, builder);
 
 	a.ex.stacks_once = m->adder.groups.v.n <= 1;
 	for (uint32_t k = 0; r == 0 && k < m->adder.view->n_sel; k++)

@@ -350,10 +350,12 @@ struct ordered {
 	int64_t t_ms;
 };
 
-static int compare_ordered(const void *a, const void *b)
+static int compare_ordered(const void *a, const void *b, void *ctx)
 {
 	const struct ordered *x = a, *y = b;
 
+	if (meter__glance(ctx) < 0)
+		return 0;
 	if (x->rank != y->rank)
 		return x->rank < y->rank ? -1 : 1;
 	return x->t_ms < y->t_ms ? -1 : x->t_ms > y->t_ms;
@@ -443,21 +445,24 @@ static int emit(const struct points *pts, dcm_points_fn each, void *ctx)
 {
 	size_t n = pts->adder.sums.v.n;
 	CLEANUP(columns__fini) struct columns c = { 0 };
-	CLEANUP(mem__freep)
-	uint32_t *groups = groups__sorted(&pts->adder.groups, pts->adder.view->dict);
+	const struct view *v = pts->adder.view;
+	struct meter_glance glance = { v->host, v->sel->budget, 0, 0 };
+	CLEANUP(mem__freep) uint32_t *groups = NULL;
 	CLEANUP(mem__freep) uint32_t *ranks = mem__zalloc(pts->adder.groups.v.n, sizeof(*ranks));
 	CLEANUP(mem__freep) struct ordered *o = mem__zalloc(n, sizeof(*o));
 
-	if (!groups || !ranks || !o || columns__init(&c, n, most_labels(pts)) < 0)
+	if (!ranks || !o || columns__init(&c, n, most_labels(pts)) < 0)
 		return -ENOMEM;
+	int r = groups__sort(&pts->adder.groups, v->dict, v->host, v->sel->budget, &groups);
+	if (r < 0)
+		return r;
 	for (uint32_t i = 0; i < pts->adder.groups.v.n; i++)
 		ranks[groups[i]] = i;
 	for (uint32_t i = 0; i < n; i++)
 		o[i] = (struct ordered){ ranks[pts->adder.sums.v.v[i].group], i,
 					 (int64_t)pts->adder.sums.v.v[i].key };
-	qsort(o, n, sizeof(*o), compare_ordered);
-
-	int r = 0;
+	qsort_r(o, n, sizeof(*o), compare_ordered, &glance);
+	r = glance.r;
 	for (size_t i = 0, end; r == 0 && i < n; i = end) {
 		for (end = i; end < n && o[end].rank == o[i].rank; end++)
 			;
