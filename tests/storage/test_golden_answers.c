@@ -5,8 +5,8 @@
  * tests/golden/whole-1 is a directory with all that the local store can leave in one: blocks of
  * every level in several eras, batches in several segments of the log, late ones and states that
  * were replaced, removals that no block knows of yet, what was lost and set aside, and each extra of
- * the manifest. Its log has whole batches, and that of tests/golden/whole-2 rows; nothing else tells
- * the two apart. tests/golden/memory-1 is a backup of `memory`, which was told the same; and
+ * the manifest that a store of few senders has (test_seen.c has the others). Its log has whole
+ * batches, and that of tests/golden/whole-2 rows; nothing else tells the two apart. tests/golden/memory-1 is a backup of `memory`, which was told the same; and
  * tests/golden/answers-1.txt is what `memory` answered then. None of them is ever changed: a program
  * that answers otherwise reads somebody's data wrongly. After a new version of a format
  *

@@ -9,8 +9,12 @@
  */
 #include <errno.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
+#include "core/base/hash.h"
+#include "core/base/le.h"
+#include "core/base/mem.h"
 #include "core/base/str.h"
 #include "core/batch/batch.h"
 #include "plugins/storage/local/inspect.h"
@@ -337,6 +341,107 @@ static uint64_t n_rows(const struct bench *b)
 	return n;
 }
 
+/* The store is not opened, nor read; as often as that is tried nothing changes. */
+static void check_refused(struct bench *b)
+{
+	struct dcm_error err = DCM_ERROR_INIT;
+	struct commit_found found;
+
+	for (int i = 0; i < 4; i++) {
+		b->store = NULL;
+		sim__restart(b->sim, false);
+		struct vfs *v = sim__vfs(b->sim);
+		const int r = i % 2 ? reader__open(&b->storage.host, v, &b->options, &b->store, &err)
+				    : store__open(&b->storage.host, v, &b->options, &found,
+						  &b->store, &err);
+
+		assert_int_equal(r, -EPROTONOSUPPORT);
+		assert_non_null(strstr(err.text, "later version"));
+	}
+	assert_int_equal(b->n_complaints, 0);
+}
+
+/* The rows are known, and what is new with them is not. */
+static void test_a_record_of_a_later_version(void **state)
+{
+	enum { IDS_BYTES = 8 + 24, PART_BYTES = 68 };
+	char path[WAL_PATH_BYTES];
+	struct span at[FRAMES];
+	struct bench b;
+	uint64_t lsn;
+	size_t n;
+	(void)state;
+
+	write_frames(&b, at);
+	struct wal *w = commit__wal(b.store->commit);
+	assert_int_equal(vfs__list(sim__vfs(b.sim), WAL_DIR, note_name, path), 0);
+	const uint8_t *frame = sim__peek(b.sim, path, &n);
+	while (memcmp(frame, "DFRM", 4) != 0)
+		frame += FRAME_ALIGN;
+	const uint32_t n_payload = le__get32(frame + 4);
+	uint8_t *payload = mem__dup(frame + FRAME_HEAD_BYTES, n_payload);
+	assert_non_null(payload);
+	assert_int_equal(le__get32(payload + IDS_BYTES + PART_BYTES), 1);
+	le__put32(payload + IDS_BYTES + PART_BYTES, 2);
+	assert_int_equal(wal__append(w, STORE_FRAME_ROWS, payload, n_payload, &lsn, NULL), 0);
+	assert_int_equal(wal__sync(w, lsn, NULL), 0);
+	free(payload);
+	store__close(b.store);
+	check_refused(&b);
+	bench__fini(&b);
+}
+
+/* The store is closed. */
+static void set_version(struct bench *b, const char *log, uint16_t version)
+{
+	size_t n;
+	uint8_t *p = sim__peek(b->sim, log, &n);
+
+	assert_true(p && n > FRAMES_HEAD_BYTES);
+	le__put16(p + 8, version);
+	le__put64(p + 56, hash__bytes(p, 56, 0x646563696d616c67));
+}
+
+/* Where the log needs it, the store is not opened; where only blocks do, answers say that they are left out. */
+static void test_a_dictionary_of_a_later_version(void **state)
+{
+	char path[ERA_PATH_BYTES];
+	struct span at[FRAMES];
+	struct bench b;
+	(void)state;
+
+	write_frames(&b, at);
+	assert_int_equal(upkeep__seal(b.store, NULL), 0);
+	write_one(&b, FRAMES);
+	assert_int_equal(b.store->eras.n, 1);
+	era__path(path, b.store->eras.v[0]->number);
+	const uint64_t n_before = n_rows(&b);
+	for (int i = 0; i < 2; i++) {
+		store__close(b.store);
+		sim__restart(b.sim, false);
+		set_version(&b, path, 2);
+		if (i == 0)
+			check_refused(&b);
+		else
+			bench__open(&b);
+		if (i == 1) {
+			const struct told t = ask(&b, INT64_MIN, INT64_MAX);
+
+			assert_int_equal(t.n, b.store->blocks.n);
+			assert_true(
+				str__eq(t.gap.why, STR("a later version wrote its dictionary")));
+		}
+		store__close(b.store);
+		set_version(&b, path, 1);
+		bench__open(&b);
+		assert_int_equal(n_rows(&b), n_before);
+		assert_int_equal(ask(&b, INT64_MIN, INT64_MAX).n, 0);
+		assert_int_equal(upkeep__seal(b.store, NULL), 0);
+	}
+	assert_int_equal(inspect__check(b.store, &(struct inspect_how){ .report = NULL }, NULL), 0);
+	bench__fini(&b);
+}
+
 /*
  * What was new in the first frame is in no other: their rows are there all the same, without their
  * frames, at every start and in blocks; and what comes then has a dictionary that lacks nothing.
@@ -405,6 +510,8 @@ int main(void)
 		cmocka_unit_test(test_a_segment_after_blocks),
 		cmocka_unit_test(test_a_segment_that_nobody_needs),
 		cmocka_unit_test(test_a_frame_of_a_later_version),
+		cmocka_unit_test(test_a_record_of_a_later_version),
+		cmocka_unit_test(test_a_dictionary_of_a_later_version),
 		cmocka_unit_test(test_what_a_frame_brought_for_others),
 		cmocka_unit_test(test_without_memory),
 	};

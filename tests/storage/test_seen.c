@@ -1,11 +1,18 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * tests/storage/test_seen.c - retries of many senders are recognised, also after a start
+ *
+ * tests/golden/seen-1/MANIFEST is what version 1 of the extras was when it was settled, of few
+ * senders; it is never changed. `test_seen make DIR` makes DIR/MANIFEST, the next one.
  */
-#include <errno.h>
-
-#include "plugins/storage/local/extras.h"
 #include "tests/unit/unit.h"
+
+#include <errno.h>
+#include <string.h>
+
+#include "core/disk/vfs.h"
+#include "plugins/storage/local/extras.h"
+#include "tests/unit/paths.h"
 
 static struct dcm_batch_id id_of(uint64_t source, uint64_t sequence)
 {
@@ -211,7 +218,119 @@ static void test_many_at_once(void **state)
 	seen__fini(&s);
 }
 
-int main(void)
+/* -------------------------------------------------------------------------------------------------
+ * Files that are kept
+ */
+
+enum { SOURCES = 3, ONCE = 4, NEXT_ERA = 7 };
+
+/* Two intervals of each of some, and some that have one batch each. */
+static void know(struct seen *s, uint64_t from)
+{
+	for (uint64_t i = from; i < from + SOURCES; i++) {
+		add(s, id_of(i, i));
+		add(s, id_of(i, i + 1));
+		add(s, id_of(i, 2 * i + 10));
+	}
+	for (uint64_t i = from; i < from + ONCE; i++)
+		add(s, once_of(i));
+}
+
+static void must_know(const struct seen *s, uint64_t from)
+{
+	for (uint64_t i = from; i < from + SOURCES; i++) {
+		const struct dcm_batch_id ids[] = { id_of(i, i), id_of(i, i + 1), id_of(i, 2 * i + 10) },
+					  between = id_of(i, i + 2);
+
+		for (unsigned k = 0; k < 3; k++)
+			assert_true(seen__has(s, &ids[k]));
+		assert_false(seen__has(s, &between));
+	}
+	for (uint64_t i = from; i < from + ONCE; i++) {
+		const struct dcm_batch_id id = once_of(i);
+
+		assert_true(seen__has(s, &id));
+	}
+	const struct dcm_batch_id other = once_of(from + ONCE);
+	assert_false(seen__has(s, &other));
+}
+
+/* All four extras; the earlier ones as if there had been no more room in the others. */
+static void make_manifest(struct manifest *m)
+{
+	struct seen earlier = { 0 }, last = { 0 };
+	struct extras_store before, e;
+
+	know(&earlier, 1);
+	know(&last, 11);
+	assert_int_equal(extras_store__make(&before, &earlier, 1), 0);
+	assert_int_equal(extras_store__make(&e, &last, NEXT_ERA), 0);
+	buf__append(&e.earlier, before.last.data + 8, before.last.n - 8);
+	buf__append(&e.earlier_once, before.once.data, before.once.n);
+	assert_int_equal(extras_store__write(m, &e), 0);
+	extras_store__fini(&before);
+	extras_store__fini(&e);
+	seen__fini(&earlier);
+	seen__fini(&last);
+}
+
+static void must_have_all(const struct manifest *m)
+{
+	struct seen s = { 0 };
+	uint32_t next_era = 0;
+
+	assert_true(manifest__extra(m, EXTRA_STORE) && manifest__extra(m, EXTRA_ONCE));
+	assert_true(manifest__extra(m, EXTRA_EARLIER) && manifest__extra(m, EXTRA_EARLIER_ONCE));
+	assert_int_equal(extras__read(m, &s, &next_era, NULL), 0);
+	assert_int_equal(next_era, NEXT_ERA);
+	must_know(&s, 1);
+	must_know(&s, 11);
+	seen__fini(&s);
+}
+
+static void test_version_1_is_read(void **state)
+{
+	struct manifest m = { .generation = 0 };
+	struct vfs *v;
+	bool damaged;
+	(void)state;
+
+	assert_int_equal(vfs_posix__new(TEST_SRCDIR "/tests/golden/seen-1", true, &v, NULL), 0);
+	assert_int_equal(manifest__read(&m, v, &damaged, NULL), 0);
+	assert_false(damaged);
+	must_have_all(&m);
+	manifest__fini(&m);
+	vfs_posix__free(v);
+}
+
+/* So that the next one that is kept will be read. */
+static void test_what_is_made_today_is_read(void **state)
+{
+	struct manifest m = { .generation = 1 };
+	(void)state;
+
+	make_manifest(&m);
+	must_have_all(&m);
+	manifest__fini(&m);
+}
+
+static int make(const char *dir)
+{
+	struct manifest m = { .store_hi = 1, .store_lo = 2, .generation = 1, .next_block = 1 };
+	bool replaced;
+	struct vfs *v;
+
+	make_manifest(&m);
+	int r = vfs_posix__new(dir, false, &v, NULL);
+	if (r == 0) {
+		r = manifest__write(&m, v, &replaced, NULL);
+		vfs_posix__free(v);
+	}
+	manifest__fini(&m);
+	return r ? 1 : 0;
+}
+
+int main(int argc, char **argv)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_senders_in_turn),
@@ -219,7 +338,11 @@ int main(void)
 		cmocka_unit_test(test_few_sources_stand_where_they_always_did),
 		cmocka_unit_test(test_many_at_once),
 		cmocka_unit_test(test_batches_that_are_sources_of_their_own),
+		cmocka_unit_test(test_version_1_is_read),
+		cmocka_unit_test(test_what_is_made_today_is_read),
 	};
 
+	if (argc == 3 && strcmp(argv[1], "make") == 0)
+		return make(argv[2]);
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -147,6 +147,13 @@ static void tell_damage(const struct era *e, uint64_t n_records, uint64_t n_entr
 	how->report(how->ctx, DCM_LOG_ERROR, text);
 }
 
+/* Its head, or a record. */
+static int say_newer(const char *path, struct dcm_error *err)
+{
+	return error__set(err, -EPROTONOSUPPORT,
+			  "%s: a later version of Decima wrote it: open the store with that one", path);
+}
+
 void era_content__fini(struct era_content *c)
 {
 	dict__unref(c->dict);
@@ -176,6 +183,8 @@ int era__fetch(const struct era *e, const struct era_how *how, struct era_conten
 		    : log_file__open(how->vfs, path, ERA_LOG_KIND, take_record, &l, &found, &c.log, err);
 	if (r == -EBADMSG)
 		error__set(err, r, "%s: has a record that is none; restore it from a backup", path);
+	if (r == -EPROTONOSUPPORT)
+		say_newer(path, err);
 	if (r) {
 		era_content__fini(&c);
 		return r;
@@ -221,6 +230,8 @@ int era__load(struct era *e, const struct era_how *how, struct dcm_error *err)
 
 	if (e->dict)
 		return 0;
+	if (e->unreadable == -EPROTONOSUPPORT)
+		return say_newer(era__path(path, e->number), err);
 	if (e->unreadable)
 		return error__set(err, e->unreadable, "%s: cannot be read; restore it from a backup",
 				  era__path(path, e->number));

@@ -658,6 +658,8 @@ struct header {
 
 static int get_header(struct pfor_in *in, struct header *ret)
 {
+	if (in->end - in->p >= 4 && le__get32(in->p) > RECORD_VERSION)
+		return -EPROTONOSUPPORT;
 	if (in->end - in->p < 8 + N_KINDS * 16 || le__get32(in->p) != RECORD_VERSION ||
 	    le__get32(in->p + 4) != N_KINDS)
 		return -EBADMSG;

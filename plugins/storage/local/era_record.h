@@ -26,8 +26,8 @@ int era_record__encode(const struct dict *d, const struct dict_counts *since,
 
 /*
  * Adds what a record holds. *ret_lost: entries that had to be filled in before it. -EBADMSG: it is
- * no record, or does not follow what is there; -ENOMEM. After a failure the dictionary can only be
- * freed.
+ * no record, or does not follow what is there; -EPROTONOSUPPORT, of all functions here: of a later
+ * version; -ENOMEM. After a failure the dictionary can only be freed.
  */
 int era_record__decode(struct dict *d, const uint8_t *p, size_t n, uint64_t *ret_lost);
 

@@ -333,7 +333,11 @@ static int take_blocks(struct look *l)
 			continue;
 		if (!era__dict(b->era, l->names_only)) {
 			atomic_fetch_add_explicit(&l->store->n_unreadable, 1, memory_order_relaxed);
-			if (!vec__push(&l->gaps, gap_of(b, "its dictionary cannot be read")))
+			const char *why = b->era->unreadable == -EPROTONOSUPPORT
+						  ? "a later version wrote its dictionary"
+						  : "its dictionary cannot be read";
+
+			if (!vec__push(&l->gaps, gap_of(b, why)))
 				return -ENOMEM;
 			continue;
 		}

@@ -574,8 +574,9 @@ static void keep_log(struct store *s, uint32_t number)
 
 /*
  * The era that the rows' numbers are of. One that the manifest does not list is younger than it, or
- * has gone with all that was in it: *ret is NULL. What it cannot be read for ends the replay, but
- * for damage, which is -EOVERFLOW: the rows are lost as those in its blocks are.
+ * has gone with all that was in it: *ret is NULL. What it cannot be read for ends the replay, also
+ * that a later version wrote it, but for damage, which is -EOVERFLOW: the rows are lost as those in
+ * its blocks are.
  */
 static int era_of_part(struct store *s, const struct rows_part *p, struct era **ret, struct dcm_error *err)
 {
@@ -595,7 +596,7 @@ static int era_of_part(struct store *s, const struct rows_part *p, struct era **
 	} else {
 		r = era__load(e, &how, err);
 	}
-	if (era__is_final(r))
+	if (era__is_final(r) && r != -EPROTONOSUPPORT)
 		r = -EOVERFLOW;
 	if (r == 0)
 		*ret = e;
@@ -620,6 +621,13 @@ static int plan_part(struct store *s, struct writing *w, const struct rows_part 
 		r = rows_part__plan(p, &head->streams, plan);
 	if (r == -EBADMSG)
 		error__set(err, r, "its rows or their frames are none, or not those of the dictionary");
+	if (r == -EPROTONOSUPPORT)
+		error__set(
+			err, r,
+			"the log: frame %" PRIu64
+			": it has a record of a later version of Decima: open the store with that "
+			"one",
+			w->lsn);
 	return r;
 }
 
