@@ -108,7 +108,7 @@ tests_storage_test_retain_SOURCES = tests/storage/test_retain.c $(BLOCK_ROWS) $(
 tests_storage_test_retain_LDFLAGS = $(AM_LDFLAGS) $(LDFLAGS_FAILMALLOC)
 tests_storage_test_retain_LDADD = $(LOCAL_STORE_LA) $(UNIT_LIBS)
 
-STORE_TEST = tests/storage/store_bench.c tests/storage/store_bench.h \
+STORE_TEST = tests/storage/evict.c tests/storage/evict.h tests/storage/store_bench.c tests/storage/store_bench.h \
 	tests/storage/store_content.c tests/storage/store_content.h \
 	tests/storage/store_subject.c tests/storage/store_subject.h \
 	tests/contract/storage_host.c tests/contract/storage_host.h tests/storage/crash_check.c tests/storage/crash_check.h \
@@ -181,7 +181,7 @@ tests_storage_test_rework_LDADD = $(LOCAL_STORE_LA) $(CODEC_LA) $(CONFIG_LA) $(U
 
 # Every call to the disk and every allocation of every operation fails in turn, held against memory.
 unit_tests += tests/storage/test_sweep
-tests_storage_test_sweep_SOURCES = tests/storage/test_sweep.c \
+tests_storage_test_sweep_SOURCES = tests/storage/test_sweep.c tests/storage/evict.c tests/storage/evict.h \
 	tests/contract/storage_answers.c tests/contract/storage_answers.h \
 	tests/contract/storage_host.c tests/contract/storage_host.h \
 	tests/storage/sim_disk.c tests/storage/sim_disk.h tests/unit/random.h $(FAILMALLOC)

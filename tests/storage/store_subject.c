@@ -17,7 +17,6 @@
 #include "plugins/storage/answer/walk.h"
 #include "plugins/storage/local/backup.h"
 #include "plugins/storage/local/compact_plan.h"
-#include "plugins/storage/local/expire.h"
 #include "plugins/storage/local/extras.h"
 #include "plugins/storage/local/look.h"
 #include "plugins/storage/local/removal.h"
@@ -25,6 +24,7 @@
 #include "plugins/storage/local/upkeep.h"
 #include "tests/contract/storage_host.h"
 #include "tests/storage/block_rows.h"
+#include "tests/storage/evict.h"
 
 #define FIRST_MS INT64_C(1700000000000)
 #define HOUR_MS	 INT64_C(3600000)
@@ -379,7 +379,6 @@ static int subject_retain(void *store, void (*each)(void *ctx, uint64_t id), voi
 	struct subject_store *s = store;
 	struct collecting c = { s, each, ctx };
 	struct stored *oldest = NULL;
-	uint64_t bytes = kept__get(s->store).blocks.bytes, n = 0;
 
 	for (size_t i = 0; i < s->store->blocks.n; i++)
 		if (!oldest || s->store->blocks.v[i]->entry.last_ms < oldest->entry.last_ms)
@@ -387,7 +386,8 @@ static int subject_retain(void *store, void (*each)(void *ctx, uint64_t id), voi
 	if (!oldest)
 		return 0;
 	int r = take_block(&c, oldest);
-	return r ? r : expire__remove(s->store, INT64_MIN, bytes > 1 ? bytes - 1 : 1, &n, NULL);
+	r = r ? r : evict__oldest(s->store, NULL);
+	return r > 0 ? -EAGAIN : r;
 }
 
 static int subject_backup(void *store, const char *dir)

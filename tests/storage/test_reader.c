@@ -20,7 +20,6 @@
 #include "core/batch/builder.h"
 #include "plugins/storage/local/backup.h"
 #include "plugins/storage/local/eras.h"
-#include "plugins/storage/local/expire.h"
 #include "plugins/storage/local/inspect.h"
 #include "plugins/storage/local/look.h"
 #include "plugins/storage/local/reader.h"
@@ -28,6 +27,7 @@
 #include "plugins/storage/local/rework.h"
 #include "plugins/storage/local/upkeep.h"
 #include "tests/contract/storage_host.h"
+#include "tests/storage/evict.h"
 #include "tests/storage/store_content.h"
 #include "tests/unit/failmalloc.h"
 #include "tests/unit/random_batch.h"
@@ -488,13 +488,22 @@ static void write_next(struct place *p)
 	atomic_store(&p->n_acknowledged, i + 1);
 }
 
+/* When the newest profile is of the block that goes first. */
+static int64_t oldest_ms(const struct store *s)
+{
+	int64_t ms = INT64_MAX;
+
+	for (size_t i = 0; i < s->blocks.n; i++)
+		ms = s->blocks.v[i]->entry.last_ms < ms ? s->blocks.v[i]->entry.last_ms : ms;
+	return ms;
+}
+
 static void remove_to(struct place *p, uint32_t n)
 {
-	uint64_t n_gone;
-
 	/* First said, then done: blocks go whole. */
 	atomic_store(&p->n_removed, n);
-	assert_int_equal(expire__remove(p->store, p->times[n], 0, &n_gone, NULL), 0);
+	while (p->store->blocks.n && oldest_ms(p->store) < p->times[n])
+		assert_int_equal(evict__oldest(p->store, NULL), 0);
 }
 
 /* How much is there is told alike, though the last era is the smallest by far. */

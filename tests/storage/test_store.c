@@ -24,6 +24,7 @@
 #include "plugins/storage/local/removal.h"
 #include "plugins/storage/local/upkeep.h"
 #include "tests/storage/crash_check.h"
+#include "tests/storage/evict.h"
 #include "tests/storage/store_bench.h"
 #include "tests/storage/store_subject.h"
 #include "tests/unit/failmalloc.h"
@@ -405,7 +406,6 @@ static void test_old_blocks_are_looked_at_for_a_reason(void **state)
 static void test_what_expires_goes_with_its_era(void **state)
 {
 	struct bench b;
-	uint64_t n = 0;
 	(void)state;
 
 	bench__init(&b, 1);
@@ -433,8 +433,9 @@ static void test_what_expires_goes_with_its_era(void **state)
 		want += e->last_ms < cutoff_ms ? e->n_profiles : 0;
 		left += e->last_ms >= cutoff_ms;
 	}
-	assert_int_equal(expire__remove(b.store, cutoff_ms, 0, &n, NULL), 0);
-	assert_int_equal(n, want);
+	b.store->options.retention_ms = b.store->newest_ms - cutoff_ms;
+	assert_int_equal(expire__whole(b.store, NULL), 0);
+	assert_int_equal(b.store->n_expired, want);
 	assert_int_equal(b.store->blocks.n, left);
 	assert_int_equal(b.store->eras.n, left);
 	char path[ERA_PATH_BYTES];
@@ -443,11 +444,12 @@ static void test_what_expires_goes_with_its_era(void **state)
 	restart(&b, true);
 	assert_int_equal(b.store->blocks.n, left);
 	assert_int_equal(b.store->eras.n, left);
-	/* Down to the bytes of the newest one. */
-	uint64_t bytes = b.store->blocks.v[left - 1]->entry.bytes;
-	assert_int_equal(expire__remove(b.store, INT64_MIN, bytes, &n, NULL), 0);
-	assert_int_equal(b.store->blocks.n, 1);
-	assert_true(kept__get(b.store).blocks.bytes <= bytes);
+	/* Down to the newest one. */
+	const uint64_t newest = b.store->blocks.v[left - 1]->entry.number;
+	while (b.store->blocks.n > 1)
+		assert_int_equal(evict__oldest(b.store, NULL), 0);
+	assert_int_equal(b.store->blocks.v[0]->entry.number, newest);
+	assert_int_equal(b.store->eras.n, 1);
 	bench__fini(&b);
 }
 

@@ -33,6 +33,7 @@
 #include "plugins/storage/local/rework.h"
 #include "plugins/storage/local/upkeep.h"
 #include "tests/contract/storage_answers.h"
+#include "tests/storage/evict.h"
 #include "tests/storage/sim_disk.h"
 #include "tests/unit/failmalloc.h"
 #include "tests/unit/paths.h"
@@ -376,13 +377,9 @@ static void keep_one_type_an_hour(struct store_options *o)
 /* The oldest block goes. */
 static int run_evict(struct bench *b, struct dcm_error *err)
 {
-	uint64_t bytes = 0, n = 0;
+	const int r = b->store->blocks.n < 3 ? 0 : evict__oldest(b->store, err);
 
-	if (b->store->blocks.n < 3)
-		return 0;
-	for (size_t i = 1; i < b->store->blocks.n; i++)
-		bytes += b->store->blocks.v[i]->entry.bytes;
-	return expire__remove(b->store, INT64_MIN, bytes, &n, err);
+	return r < 0 ? r : 0;
 }
 
 static int run_remove(struct bench *b, struct dcm_error *err)

@@ -52,7 +52,6 @@ struct expiring {
 	VEC(struct era_facts) eras;
 	struct era *last; /* block_types.h */
 	VEC(struct block_facts) blocks;
-	bool counts_all; /* bytes of dictionaries and of the log too */
 	struct retain_rules rules;
 	struct retain_facts facts;
 	struct retain_choice choice;
@@ -300,7 +299,7 @@ static int choose(struct expiring *g)
 
 	if (r == 0 && retention__has_types(&g->kept))
 		r = note_types(g);
-	for (size_t i = 0; g->counts_all && i < g->eras.n; i++)
+	for (size_t i = 0; i < g->eras.n; i++)
 		g->eras.v[i].bytes = file_bytes(g->store, g->eras.v[i].number);
 	g->rules.cutoff_ms = rule_cutoff;
 	g->rules.ctx = g;
@@ -529,9 +528,9 @@ static int remove_chosen(struct expiring *g, struct dcm_error *err)
 	return r;
 }
 
-/* With `work`, which others may have at the end. Adds to *ret_n how many profiles went. */
+/* With `work`, which others may have at the end. */
 static int expire(struct expiring *g, bool is_whole, const struct rework_yield *yield,
-		  uint64_t *ret_n, struct dcm_error *err)
+		  struct dcm_error *err)
 {
 	struct store *s = g->store;
 	const struct amount before = amount_of(s, NULL, 0);
@@ -552,36 +551,15 @@ static int expire(struct expiring *g, bool is_whole, const struct rework_yield *
 	}
 	atomic_fetch_add_explicit(&s->n_expired, n - evicted.n_profiles, memory_order_relaxed);
 	atomic_fetch_add_explicit(&s->rows_evicted, evicted.n_rows, memory_order_relaxed);
-	*ret_n += n;
 	return r < 0 ? r : 0; /* what is due again, the next call does */
-}
-
-/* -------------------------------------------------------------------------------------------------
- * The two ways
- */
-
-int expire__remove(struct store *s, int64_t cutoff_ms, uint64_t max_bytes, uint64_t *ret_n_profiles,
-		   struct dcm_error *err)
-{
-	struct expiring g = { .store = s, .rules = { .max_bytes = max_bytes } };
-	uint64_t n = 0;
-
-	retention__all(&g.kept, cutoff_ms);
-	pthread_mutex_lock(&s->work);
-	int r = expire(&g, true, NULL, &n, err);
-	pthread_mutex_unlock(&s->work);
-	expiring__fini(&g);
-	*ret_n_profiles += n;
-	return r;
 }
 
 /* The store's own limits. */
 static int expire_own(struct store *s, bool is_whole, const struct rework_yield *yield,
 		      struct dcm_error *err)
 {
-	struct expiring g = { .store = s, .counts_all = true };
+	struct expiring g = { .store = s };
 	struct wal_stat log;
-	uint64_t n = 0;
 
 	wal__stat(commit__wal(s->commit), &log);
 	pthread_mutex_lock(&s->work);
@@ -594,7 +572,7 @@ static int expire_own(struct store *s, bool is_whole, const struct rework_yield 
 	g.rules.max_bytes = s->options.max_bytes;
 	int r = retention__take(&g.kept, s);
 	pthread_rwlock_unlock(&s->lock);
-	r = r ? error__nomem(err) : expire(&g, is_whole, yield, &n, err);
+	r = r ? error__nomem(err) : expire(&g, is_whole, yield, err);
 	pthread_mutex_unlock(&s->work);
 	expiring__fini(&g);
 	return r ? r : kept;

@@ -28,12 +28,4 @@ int expire__now(struct store *s, const struct rework_yield *yield, struct dcm_er
 /* The same, as far as blocks go whole: none is written anew. */
 int expire__whole(struct store *s, struct dcm_error *err);
 
-/*
- * Removes the blocks that are older than the cutoff as a whole, then the oldest until blocks have
- * at most max_bytes (0: no bound). Adds to *ret_n_profiles how many there were in them, each type
- * of one counted once.
- */
-int expire__remove(struct store *s, int64_t cutoff_ms, uint64_t max_bytes, uint64_t *ret_n_profiles,
-		   struct dcm_error *err);
-
 #endif

@@ -64,11 +64,6 @@ int64_t retention__cutoff(const struct retention *r, struct dcm_str type)
  * The rules
  */
 
-void retention__all(struct retention *r, int64_t cutoff_ms)
-{
-	*r = (struct retention){ .default_ms = cutoff_ms, .first_ms = cutoff_ms, .last_ms = cutoff_ms };
-}
-
 static int add_age(struct retention *r, const char *rule, int64_t cutoff_ms)
 {
 	const struct retention_age a = { mem__dup_str(rule, strlen(rule)), cutoff_ms };
@@ -102,7 +97,8 @@ int retention__take(struct retention *r, struct store *s)
 	int e = 0;
 
 	age__note(s);
-	retention__all(r, age__cutoff(s, s->options.retention_ms));
+	const int64_t cutoff_ms = age__cutoff(s, s->options.retention_ms);
+	*r = (struct retention){ .default_ms = cutoff_ms, .first_ms = cutoff_ms, .last_ms = cutoff_ms };
 	for (uint32_t i = 0; e == 0 && i < kept->n; i++)
 		e = add_age(r, kept->keys[i], age__cutoff(s, ns[i] / 1000000));
 	for (uint32_t i = 0; e == 0 && i < bounds->n; i++)

@@ -39,8 +39,6 @@ struct retention {
 	int64_t first_ms, last_ms; /* the least and the largest that any type may have */
 };
 
-/* One for all types. */
-void retention__all(struct retention *r, int64_t cutoff_ms);
 /* The store's options; with its lock for writing. 0 or -ENOMEM, then fini() too. */
 int retention__take(struct retention *r, struct store *s);
 void retention__fini(struct retention *r);
