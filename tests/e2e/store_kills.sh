@@ -1,7 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
-# tests/e2e/store_kills.sh - SIGKILL while the local store compacts, is copied, and removes: nothing that was promised is
-# lost, there twice, or back again
+# tests/e2e/store_kills.sh - SIGKILL while the local store compacts, is copied, and removes, and while programs push: nothing
+# that was promised is lost, there twice, or back again
 #
 # Most profiles come hours late, into times whose blocks are compacted in the first rounds of each life.
 #
@@ -131,3 +131,40 @@ n_back=$(in_both "$dir/gone" "$dir/after")
 if [ "$n_back" -eq 0 ]; then ok removal.is_for_good; else not_ok removal.is_for_good "$n_back are back"; fi
 "$decima" store check "$store" >"$dir/answer" 2>&1
 expect_status is_sound 0 $?
+
+# --- while programs push by the API: what was answered 200 is there, once, and the rest is whole or not there
+if [ ! -e "$installed/input_receive.so" ] || ! command -v curl >/dev/null; then
+	skip pushed "built without receive, or curl is missing"
+	exit 0
+fi
+cp "$installed/input_receive.so" "$plugins/"
+chmod go-w "$plugins"/*
+config "$dir/pushed" "$dir/pushed.store"
+sed -i 's/^  ledger: .*/  receive: {}/' "$dir/decima.yaml"
+selector=pushed:samples:count:::delta
+
+# push FIRST: this number and each third one, one a request, until there is no answer
+push() {
+	n=$1
+	while echo "$n" >>"$books/emitted" && printf 'f%s %s\n' "$n" $((n % 7 + 1)) | curl -s -f -o /dev/null --unix-socket "$dir/sock" \
+		--data-binary @- "http://localhost/api/v1/ingest?name=pushed&time=now&label=n=$((n % 5))"; do
+		echo "$n" >>"$books/acknowledged"
+		n=$((n + 3))
+	done
+}
+first=1
+for round in 1 2 3 4 5 6; do
+	start
+	before=$(n_acknowledged)
+	for i in 0 1 2; do push $((first + i)) & done
+	wait_for 60 acknowledged_more_than $((before + 20 * round)) || not_ok pushed.takes "$(tail -n 1 "$dir/log")"
+	killed
+	wait
+	first=$(sort -n "$books/emitted" | awk 'END { print $1 + 3 }')
+done
+balanced pushed.lost_nothing --data "$store"
+start
+balanced pushed.restarts --url "unix:$dir/sock"
+ask store check >"$dir/answer" 2>&1
+expect_status pushed.is_sound 0 $?
+daemon_stop
