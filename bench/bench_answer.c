@@ -387,7 +387,8 @@ int main(int argc, char **argv)
 	const int turns = argc > 1 ? (int)strtol(argv[1], NULL, 10) : 12;
 
 	/* Memory is kept and given back as the daemon does: core/main/daemon.c. */
-	mallopt(M_MMAP_THRESHOLD, 128 * 1024);
+	mallopt(M_MMAP_THRESHOLD, 32 << 20);
+	mallopt(M_TRIM_THRESHOLD, 24 << 20);
 	mallopt(M_ARENA_MAX, 2);
 	struct day *d = day__new(argc > 2 ? strtod(argv[2], NULL) : 1.15);
 
