@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// pushing.js URL: burns CPU in work() for 6 s, and the SDK pushes what it saw of that each 2 s, and at the end
+// pushing.js URL: burns CPU in work() for 6 s, and until it has had 4 s of it, and the SDK pushes what it saw of that each 2 s, and at the end
 const Pyroscope = require("@pyroscope/nodejs");
 
 function leaf(n) {
@@ -21,8 +21,11 @@ Pyroscope.init({
 });
 Pyroscope.start();
 const timer = setInterval(() => Pyroscope.wrapWithLabels({ controller: "slow" }, work), 60);
-setTimeout(async () => {
+const began = Date.now();
+const look = setInterval(async () => {
+	if (Date.now() < began + 6000 || process.cpuUsage().user < 4e6) return;
+	clearInterval(look);
 	clearInterval(timer);
 	await Pyroscope.stop();
 	process.exit(0);
-}, 6000);
+}, 200);
