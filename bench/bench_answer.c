@@ -12,12 +12,12 @@
  *	bench_answer [TURNS [SKEW]]
  */
 #include <inttypes.h>
-#include <malloc.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "bench/figure.h"
+#include "bench/heap.h"
 #include "bench/fleet_day.h"
 #include "core/base/hash.h"
 #include "core/base/str.h"
@@ -386,10 +386,7 @@ int main(int argc, char **argv)
 {
 	const int turns = argc > 1 ? (int)strtol(argv[1], NULL, 10) : 12;
 
-	/* Memory is kept and given back as the daemon does: core/main/daemon.c. */
-	mallopt(M_MMAP_THRESHOLD, 32 << 20);
-	mallopt(M_TRIM_THRESHOLD, 24 << 20);
-	mallopt(M_ARENA_MAX, 2);
+	heap__as_the_daemon();
 	struct day *d = day__new(argc > 2 ? strtod(argv[2], NULL) : 1.15);
 
 	fprintf(stderr, "%" PRIu64 " rows of %" PRIu64 " profiles\n", d->fleet.n_rows,

@@ -32,6 +32,7 @@
 #include <unistd.h>
 
 #include "bench/figure.h"
+#include "bench/heap.h"
 #include "bench/jobs.h"
 #include "bench/source.h"
 #include "core/base/str.h"
@@ -545,10 +546,7 @@ int main(int argc, char **argv)
 	static struct sending s;
 	struct engine *e = NULL;
 
-	/* As the daemon has it. */
-	mallopt(M_MMAP_THRESHOLD, 32 << 20);
-	mallopt(M_TRIM_THRESHOLD, 24 << 20);
-	mallopt(M_ARENA_MAX, 2);
+	heap__as_the_daemon();
 	need(argc == 2, "usage: bench_servers STORAGE_LOCAL.so");
 	snprintf(s.dir, sizeof(s.dir), "%s/bench_servers.XXXXXX",
 		 getenv("TMPDIR") ? getenv("TMPDIR") : "/tmp");

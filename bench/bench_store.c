@@ -897,7 +897,7 @@ static int soak(char **arg)
 
 int main(int argc, char **argv)
 {
-	/* Memory is kept and given back as the daemon does: core/main/daemon.c. */
+	/* What is freed goes back at once, so that what is resident is what is held. */
 	mallopt(M_MMAP_THRESHOLD, 128 * 1024);
 	mallopt(M_ARENA_MAX, 2);
 	if ((argc == 6 || argc == 7) && strcmp(argv[1], "growth") == 0)

@@ -4,7 +4,7 @@
 #	bench_programs += bench/bench_codec
 #	bench_bench_codec_LDADD = $(CODEC_LA)
 bench_programs =
-noinst_HEADERS += bench/figure.h
+noinst_HEADERS += bench/figure.h bench/heap.h
 EXTRA_PROGRAMS += $(bench_programs)
 CLEANFILES += $(bench_programs)
 bench: $(bench_programs)
