@@ -420,11 +420,10 @@ static void test_a_dictionary_of_a_later_version(void **state)
 		store__close(b.store);
 		sim__restart(b.sim, false);
 		set_version(&b, path, 2);
-		if (i == 0)
+		if (i == 0) {
 			check_refused(&b);
-		else
+		} else {
 			bench__open(&b);
-		if (i == 1) {
 			const struct told t = ask(&b, INT64_MIN, INT64_MAX);
 
 			assert_int_equal(t.n, b.store->blocks.n);

@@ -61,7 +61,6 @@ struct upload {
 	size_t n;
 	int status;		   /* of a refusal, when it is another than 400 */
 	struct type_config config; /* of a form */
-	bool has_config;
 };
 
 static struct dcm_str param(const struct upload *u, const char *name)
@@ -180,8 +179,7 @@ static int read_form(struct upload *u, struct form *f)
 		if (str__eq(part.name, STR("profile"))) {
 			u->data = part.data;
 			u->n = part.n;
-		} else if (str__eq(part.name, STR("sample_type_config")) && !u->has_config) {
-			u->has_config = true;
+		} else if (str__eq(part.name, STR("sample_type_config")) && !u->config.root) {
 			r = type_config__read(&u->config, part.data, part.n, u->err);
 		} else if (str__eq(part.name, STR("jfr"))) {
 			u->status = 415;

@@ -58,10 +58,8 @@ static uint32_t export_function(struct dict_export *ex, uint32_t id)
 	return dict_map__get(ex->map.functions, id);
 }
 
-uint32_t dict_export__location(struct dict_export *ex, uint32_t id, int *err)
+uint32_t dict_export__new_location(struct dict_export *ex, uint32_t id, int *err)
 {
-	if (dict_map__get(ex->map.locations, id) != DCM_NONE)
-		return dict_map__get(ex->map.locations, id);
 	const struct dict_location *e = dict__location_at(ex->from, id);
 	const struct dict_lines *kept = atomic_load_explicit(&e->lines, memory_order_acquire);
 	uint32_t n = dict_lines__n_known(kept, ex->n_functions);

@@ -7,7 +7,10 @@
 
 #include "plugins/storage/dict/dict.h"
 
-/* The location's number in the builder; 0 with -ENOMEM in *err when our own memory ran out. */
-uint32_t dict_export__location(struct dict_export *ex, uint32_t id, int *err);
+/*
+ * Gives out a location that was not yet: its number in the builder; 0 with -ENOMEM in *err when our
+ * own memory ran out.
+ */
+uint32_t dict_export__new_location(struct dict_export *ex, uint32_t id, int *err);
 
 #endif

@@ -47,7 +47,7 @@ static uint32_t name_location(struct dict_export *ex, uint32_t id, int *err)
 {
 	const uint32_t known = dict_map__get(ex->map.locations, id);
 
-	return known != DCM_NONE ? known : dict_export__location(ex, id, err);
+	return known != DCM_NONE ? known : dict_export__new_location(ex, id, err);
 }
 
 uint32_t dict_export__stack(struct dict_export *ex, uint32_t id, int *err)
