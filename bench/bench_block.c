@@ -165,8 +165,7 @@ static double time_series(struct reader *r)
 			if (block__chunk(&r->blocks[b], i, &c) < 0 ||
 			    chunk__profiles(&c, CHUNK_WANT_TIMES | CHUNK_WANT_TOTALS, &r->profiles) < 0)
 				die("no profiles");
-			for (uint32_t k = 0; k < r->profiles.n; k++)
-				sum += (uint64_t)r->profiles.totals[0][k];
+			sum += r->profiles.before[0][r->profiles.n];
 		}
 	sink += sum;
 	return seconds_since(start);

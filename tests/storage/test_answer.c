@@ -25,6 +25,7 @@
 
 #define MEMORY_FILE TEST_BUILDDIR "/plugins/.libs/storage_memory.so"
 #define CPU	    "process_cpu:cpu:nanoseconds:cpu:nanoseconds:delta"
+#define N_OF(array) (sizeof(array) / sizeof((array)[0]))
 
 struct pair {
 	struct storage memory;
@@ -225,6 +226,74 @@ static void test_increases_reach_over_what_was_removed(void **state)
 	assert_int_equal(p.memory.ops->remove(p.memory.instance, &removed, &gone, NULL), 0);
 	assert_int_equal(gone, 1);
 	ask_both(&p, &a);
+	pair__fini(&p);
+}
+
+/* The ms to the next profile: steadily with some jitter, now and then at another pace, or none. */
+static int64_t next_gap(struct random *r, int64_t *pace)
+{
+	static const int64_t paces[] = { 0, 1, 700, 10000, 10000, 61000, 3700000 };
+
+	if (random__below(r, 300) == 0)
+		*pace = paces[random__below(r, N_OF(paces))];
+	if (random__below(r, 60) == 0)
+		return (int64_t)random__below(r, 400000);
+	return *pace > 20 ? *pace - 20 + (int64_t)random__below(r, 41) : *pace;
+}
+
+static struct dcm_batch *make_paced(struct random *r, uint64_t n)
+{
+	CLEANUP(builder__freep) struct dcm_builder *b = builder__new(0);
+	struct dcm_batch *batch = NULL;
+	int64_t time_ms = RANDOM_BASE_NS / 1000000, pace = 10000;
+
+	assert_non_null(b);
+	builder__set_source(b, (struct dcm_hash){ 7, 7 }, 1);
+	const uint32_t x = builder__string(b, STR("x"));
+	const struct dcm_type type = { x, x, x, x, x, DCM_DELTA };
+	const uint32_t series = builder__series(b, &(struct dcm_pair){ x, x }, 1);
+	for (uint64_t i = 0; i < n; i++) {
+		const int64_t value = (int64_t)random__below(r, 1 << 20) - 1000;
+
+		builder__profile(b,
+				 &(struct dcm_profile){ .series = series,
+							.time_ns = time_ms * 1000000,
+							.duration_ns = 10000000000 },
+				 &type, 1);
+		builder__row(b, builder__stack(b, NULL, 0), 0, &value);
+		time_ms += next_gap(r, &pace);
+	}
+	assert_int_equal(builder__seal(b, &batch, NULL), 0);
+	return batch;
+}
+
+/* Profiles come at any pace, and a step has none of them, one, or thousands. */
+static void test_steps_hold_what_falls_into_them(void **state)
+{
+	static const int64_t steps[] = { 1, 7, 1000, 15000, 60000, 60001, 3600000, 86400000 };
+	struct asked a = { .what = ASK_POINTS, .n_sel = 1 };
+	struct random r = { 11 };
+	struct pair p;
+	(void)state;
+
+	CLEANUP(batch__unrefp) struct dcm_batch *batch = make_paced(&r, 6000);
+	pair__init(&p);
+	assert_int_equal(p.memory.ops->write(p.memory.instance, &batch, 1, NULL, NULL, NULL), 0);
+	mosaic__write(p.mosaic, batch);
+	for (uint32_t i = 0; i < MOSAIC_ERAS; i++)
+		mosaic__seal(p.mosaic, i, 0);
+	for (unsigned i = 0; i < 40 * N_OF(steps); i++) {
+		const int64_t from_ms = RANDOM_BASE_NS / 1000000 + (int64_t)random__below(&r, 1 << 26);
+
+		a.step_ms = steps[i % N_OF(steps)];
+		a.sel[0] = (struct dcm_select){
+			.size = sizeof(a.sel[0]),
+			.type = STR("x:x:x:x:x:delta"),
+			.from_ms = i < 40 ? 0 : from_ms,
+			.to_ms = i < 40 ? INT64_MAX : from_ms + (int64_t)random__below(&r, 1 << 26)
+		};
+		ask_both(&p, &a);
+	}
 	pair__fini(&p);
 }
 
@@ -655,6 +724,7 @@ int main(void)
 		cmocka_unit_test(test_any_pieces_answer_like_memory),
 		cmocka_unit_test(test_what_is_removed_stays_unseen),
 		cmocka_unit_test(test_increases_reach_over_what_was_removed),
+		cmocka_unit_test(test_steps_hold_what_falls_into_them),
 		cmocka_unit_test(test_damaged_pieces_are_left_out),
 		cmocka_unit_test(test_damage_is_found_at_once),
 		cmocka_unit_test(test_damage_before_the_range_is_found_at_once),

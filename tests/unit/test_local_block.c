@@ -67,7 +67,8 @@ static void same_profiles(const struct chunk *c, const struct chunk_source *s)
 				continue;
 			for (uint32_t k = 0; k < p.n_rows[i]; k++)
 				sum += s->values[t * s->n_rows + row + k];
-			assert_true(p.totals[t][i] * (int64_t)c->types[t].unit == sum);
+			assert_true((p.before[t][i + 1] - p.before[t][i]) * c->types[t].unit ==
+				    (uint64_t)sum);
 		}
 		row += p.n_rows[i];
 	}
@@ -346,9 +347,9 @@ static uint64_t read_all(const void *p, size_t n)
 		for (unsigned t = 0; r == 0 && t < c.entry->n_types; t++) {
 			r = mix_sums(&c, t, stacks, &h);
 			for (uint32_t k = 0; r == 0 && k < profiles.n; k++)
-				h = hash__mix(
-					h, (uint64_t)(profiles.time_ms[k] ^ profiles.totals[t][k] ^
-						      profiles.duration_ns[k] ^ profiles.period[k]));
+				h = hash__mix(h, (uint64_t)(profiles.time_ms[k] ^ profiles.duration_ns[k] ^
+							    profiles.period[k]) ^
+							 profiles.before[t][k + 1]);
 		}
 		if (r == 0)
 			r = chunk_cursor__begin(cur, &c, 0, true, (1u << c.entry->n_types) - 1);

@@ -24,7 +24,7 @@ bool plain__steps(const uint64_t *n_steps, const uint64_t *over, uint32_t n, uin
 		  int64_t *time, int64_t *ret);
 bool plain__small_steps(const uint32_t *n_steps, const uint32_t *over, uint32_t n, uint64_t step,
 			int64_t *time, int64_t *ret);
-void plain__signs(const uint32_t *v, uint32_t n, int64_t *ret);
+uint64_t plain__running(const uint32_t *v, uint32_t n, uint64_t before, uint64_t *ret);
 uint64_t plain__sum(const uint32_t *v, uint32_t n);
 #define prefix__ids			plain__ids
 #define prefix__ranks			plain__ranks
@@ -33,7 +33,7 @@ uint64_t plain__sum(const uint32_t *v, uint32_t n);
 #define prefix__small_times		plain__small_times
 #define prefix__steps			plain__steps
 #define prefix__small_steps		plain__small_steps
-#define prefix__signs			plain__signs
+#define prefix__running			plain__running
 #define prefix__sum			plain__sum
 #define __builtin_cpu_supports(feature) false
 #include "plugins/storage/local/prefix.c"
@@ -44,7 +44,7 @@ uint64_t plain__sum(const uint32_t *v, uint32_t n);
 #undef prefix__small_times
 #undef prefix__steps
 #undef prefix__small_steps
-#undef prefix__signs
+#undef prefix__running
 #undef prefix__sum
 
 enum { TURNS = 3000 };
@@ -291,22 +291,25 @@ static void steps_go_on(void **state)
 	assert_true(same_steps(k, over, PFOR_PAGE, 0x7fffffff, 0));
 }
 
-static void signs_come_back(void **state)
+static void sums_run(void **state)
 {
 	(void)state;
 	struct random r = { 4 };
 	uint32_t v[PFOR_PAGE];
-	int64_t got[PFOR_PAGE], also[PFOR_PAGE];
+	uint64_t got[PFOR_PAGE], also[PFOR_PAGE];
 
 	for (unsigned turn = 0; turn < TURNS; turn++) {
 		const uint32_t n = fill(&r, v);
+		uint64_t sum = random__next(&r);
+		const uint64_t last = prefix__running(v, n, sum, got);
 
-		prefix__signs(v, n, got);
-		plain__signs(v, n, also);
+		assert_true(plain__running(v, n, sum, also) == last);
 		for (uint32_t i = 0; i < n; i++) {
-			assert_true(got[i] == zigzag__back(v[i]));
-			assert_true(also[i] == got[i]);
+			sum += (uint64_t)zigzag__back(v[i]);
+			assert_true(got[i] == sum);
+			assert_true(also[i] == sum);
 		}
+		assert_true(last == sum);
 	}
 }
 
@@ -332,7 +335,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(ids_ascend),	  cmocka_unit_test(ranks_go_round),
 		cmocka_unit_test(below_a_limit),  cmocka_unit_test(times_go_on),
-		cmocka_unit_test(steps_go_on),	  cmocka_unit_test(signs_come_back),
+		cmocka_unit_test(steps_go_on),	  cmocka_unit_test(sums_run),
 		cmocka_unit_test(sums_are_whole),
 	};
 

@@ -51,10 +51,10 @@ struct piece_profiles {
 	uint32_t n;
 	const int64_t *time_ms; /* [n] ascending; equal times in the order in which they were written */
 	/*
-	 * [n]: unit times this is the sum of a profile's values. NULL also when the holder has
-	 * none, or when some profiles' sum leaves 64 bits.
+	 * [n + 1]: unit times this is, modulo 2^64, what the values of all profiles before this one
+	 * add up to. NULL also when the holder has none, or when some profiles' sum leaves 64 bits.
 	 */
-	const int64_t *totals;
+	const uint64_t *before;
 	uint64_t unit;
 	const uint32_t *n_rows;		     /* [n] */
 	const int64_t *duration_ns, *period; /* [n] */

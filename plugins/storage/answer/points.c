@@ -20,6 +20,7 @@ struct points {
 	int64_t begin_ms, last_ms; /* its first and last millisecond */
 	uint64_t n_profiles;	   /* of the stream in it */
 	uint32_t last;		   /* sum that was asked for */
+	uint32_t run;		   /* how many profiles a step is likely to have */
 };
 
 static void points__fini(struct points *p)
@@ -37,7 +38,7 @@ static void end_step(struct points *pts)
 }
 
 /* Goes to the step that holds the time. */
-static void enter_step(struct points *pts, int64_t time_ms)
+static inline void enter_step(struct points *pts, int64_t time_ms)
 {
 	const int64_t step = pts->step_ms > 0 ? pts->step_ms : 1;
 	int64_t q;
@@ -65,7 +66,7 @@ static void enter_step(struct points *pts, int64_t time_ms)
  * The sum of the group in the step at hand; UINT32_MAX when memory ran out. Streams go through the
  * same steps one after the other, so the next one is often where it was for the stream before.
  */
-static uint32_t find_sum(struct points *pts, uint32_t group)
+static inline uint32_t find_sum(struct points *pts, uint32_t group)
 {
 	const uint64_t key = (uint64_t)pts->begin_ms;
 	const uint32_t next = pts->last + 1;
@@ -151,81 +152,66 @@ static int add_step(struct points *pts, const struct step_span *s)
 	return 0;
 }
 
-/* Some profiles are cut into steps at once. */
-enum { CUT_MAX = 256 };
-
-/* The time in which some profiles are cut: steps from a multiple of the step on. */
-struct cutting {
-	uint64_t origin, step, reciprocal;
-};
-
-/*
- * Profiles [first, first + n) by step: the runs of them at ret[], totals added up from the first
- * one on, how many it returns less one. Where a run ends is found without a branch, which nobody
- * could foresee.
- */
-static inline uint32_t cut_at(const struct cutting *c, const struct piece_profiles *p,
-			      const bool small, struct step_span *ret, uint32_t n)
+/* The first of n times behind `first` that is after last_ms; n when none is. */
+static uint32_t first_after(const int64_t *time_ms, uint32_t first, uint32_t n, int64_t last_ms)
 {
-	const int64_t *time_ms = p->time_ms + ret->first, *totals = p->totals + ret->first;
-	const uint64_t origin = c->origin, step = c->step, reciprocal = c->reciprocal;
-	const uint32_t first = ret->first + 1;
-	uint64_t before = 0, sum = 0;
-	uint32_t at = 0;
+	uint32_t low = first + 1, reach = 1;
 
-	for (uint32_t i = 0; i < n; i++) {
-		const uint64_t t = (uint64_t)time_ms[i] - origin;
-		const uint64_t q = small ? (uint64_t)(((unsigned __int128)t * reciprocal) >> 64)
-					 : t / step;
-
-		at += q != before;
-		before = q;
-		sum += (uint64_t)totals[i];
-		ret[at].end = first + i;
-		ret[at].total = (int64_t)sum;
+	while (n - low > reach && time_ms[low + reach] <= last_ms) {
+		low += reach + 1;
+		reach *= 2;
 	}
-	return at;
+	for (uint32_t high = n - low > reach ? low + reach : n; low < high;) {
+		const uint32_t middle = low + (high - low) / 2;
+
+		if (time_ms[middle] <= last_ms)
+			low = middle + 1;
+		else
+			high = middle;
+	}
+	return low;
 }
 
 /*
- * The runs of profiles [first, first + n), one a step; how many. Which step a profile is in is
- * found by a multiplication where times and step have 32 bits (Lemire, Kaser and Kurz, Faster
- * remainder by direct computation, 2019).
+ * The same, looked for where it would be if *run times from `first` on were not after last_ms.
+ * Profiles come at a steady pace, so it is near there, and which of the four around it is the one is
+ * found without a branch, which nobody could foresee where profiles are due at the border of a step.
+ * *run goes half the way to what was found elsewhere.
  */
-static uint32_t cut(struct points *pts, uint32_t first, uint32_t n, struct step_span *ret)
+static inline uint32_t end_of_run(const int64_t *time_ms, uint32_t first, uint32_t n,
+				  int64_t last_ms, uint32_t *run)
+{
+	const uint32_t ahead = *run > 3 ? *run - 2 : 1;
+
+	if (n - first >= ahead + 4) {
+		const int64_t *t = time_ms + first + ahead;
+		const uint32_t more = (uint32_t)(t[0] <= last_ms) + (uint32_t)(t[1] <= last_ms) +
+				      (uint32_t)(t[2] <= last_ms) + (uint32_t)(t[3] <= last_ms);
+
+		if (more < 4 && (more > 0 || ahead == 1))
+			return first + ahead + more;
+	}
+	const uint32_t end = first_after(time_ms, first, n, last_ms);
+	*run = (*run + end - first + 1) / 2;
+	return end;
+}
+
+/* Profiles [first, end) of the piece, run by run, one a step. */
+static int add_steps(struct points *pts, uint32_t first, uint32_t end)
 {
 	const struct piece_profiles *p = &pts->adder.walk->profiles;
-	struct cutting c = { .step = pts->step_ms > 0 ? (uint64_t)pts->step_ms : 1 };
-	uint32_t at;
-
-	enter_step(pts, p->time_ms[first]);
-	c.origin = (uint64_t)pts->begin_ms;
-	c.reciprocal = UINT64_MAX / c.step + 1;
-	ret->first = first;
-	if (c.step > 1 && c.step <= UINT32_MAX &&
-	    (uint64_t)p->time_ms[first + n - 1] - c.origin <= UINT32_MAX)
-		at = cut_at(&c, p, true, ret, n);
-	else
-		at = cut_at(&c, p, false, ret, n);
-	for (uint32_t i = at; i > 0; i--) {
-		ret[i].first = ret[i - 1].end;
-		ret[i].total = (int64_t)((uint64_t)ret[i].total - (uint64_t)ret[i - 1].total);
-	}
-	for (uint32_t i = 0; i <= at; i++)
-		ret[i].total = (int64_t)((uint64_t)ret[i].total * p->unit);
-	return at + 1;
-}
-
-static int add_steps(struct points *pts, uint32_t first, uint32_t n)
-{
-	struct step_span steps[CUT_MAX];
-	const uint32_t n_steps = cut(pts, first, n, steps);
+	struct step_span s = { .end = first };
+	uint32_t run = pts->run;
 	int r = 0;
 
-	for (uint32_t i = 0; r == 0 && i < n_steps; i++) {
-		enter_step(pts, pts->adder.walk->profiles.time_ms[steps[i].first]);
-		r = add_step(pts, &steps[i]);
+	while (r == 0 && s.end < end) {
+		s.first = s.end;
+		enter_step(pts, p->time_ms[s.first]);
+		s.end = end_of_run(p->time_ms, s.first, end, pts->last_ms, &run);
+		s.total = (int64_t)((p->before[s.end] - p->before[s.first]) * p->unit);
+		r = add_step(pts, &s);
 	}
+	pts->run = run;
 	return r;
 }
 
@@ -244,12 +230,9 @@ static int add_span(void *ctx, const struct walk_span *s)
 	if (w->group == MATCH_NONE)
 		return 0;
 	r = walk__profiles(w, PIECE_WANT_TIMES | PIECE_WANT_TOTALS | (same ? 0 : PIECE_WANT_SPANS));
-	if (r < 0 || !w->profiles.totals)
+	if (r < 0 || !w->profiles.before)
 		return r;
-	for (uint32_t i = 0, n; r == 0 && i < s->n; i += n) {
-		n = s->n - i < CUT_MAX ? s->n - i : CUT_MAX;
-		r = add_steps(pts, s->first + i, n);
-	}
+	r = add_steps(pts, s->first, s->first + s->n);
 	return r < 0 ? r : 1;
 }
 

@@ -154,7 +154,7 @@ static int profiles(void *reader, const struct piece *p, unsigned want, struct p
 	if (want & PIECE_WANT_TIMES)
 		ret->time_ms = r->profiles.time_ms;
 	if (want & PIECE_WANT_TOTALS && !(r->chunk.types[p->which].flags & CHUNK_WIDE)) {
-		ret->totals = r->profiles.totals[p->which];
+		ret->before = r->profiles.before[p->which];
 		ret->unit = r->chunk.types[p->which].unit;
 	}
 	if (want & (PIECE_WANT_ROWS | PIECE_WANT_SPANS))

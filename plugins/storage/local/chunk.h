@@ -185,10 +185,14 @@ enum chunk_want {
  */
 struct chunk_profiles {
 	uint32_t n, cap;
-	int64_t *time_ms;		  /* [n] */
-	int64_t *totals[CHUNK_MAX_TYPES]; /* [n] each, in units of the type; of wide types unset */
-	uint32_t *n_rows;		  /* [n] */
-	int64_t *duration_ns, *period;	  /* [n] */
+	int64_t *time_ms; /* [n] */
+	/*
+	 * [n + 1] each: what the values of the profiles before this one add up to, in units of the
+	 * type, modulo 2^64; of wide types unset.
+	 */
+	uint64_t *before[CHUNK_MAX_TYPES];
+	uint32_t *n_rows;	       /* [n] */
+	int64_t *duration_ns, *period; /* [n] */
 	uint64_t *memory;
 };
 void chunk_profiles__fini(struct chunk_profiles *p);

@@ -45,14 +45,14 @@ static int make_room(struct chunk_profiles *p, uint32_t n, uint32_t n_types)
 	const size_t columns = n_types + 4;
 	uint64_t *at;
 
-	if (p->cap < columns || p->cap / columns < n) {
-		if (n > UINT32_MAX / columns)
-			return -ENOMEM;
-		at = mem__resize(p->memory, columns * n, sizeof(*at));
+	if (n > UINT32_MAX / columns - 1)
+		return -ENOMEM;
+	if (p->cap < columns * (n + 1)) {
+		at = mem__resize(p->memory, columns * (n + 1), sizeof(*at));
 		if (!at)
 			return -ENOMEM;
 		p->memory = at;
-		p->cap = (uint32_t)(columns * n);
+		p->cap = (uint32_t)(columns * (n + 1));
 	}
 	at = p->memory;
 	p->n = n;
@@ -60,8 +60,9 @@ static int make_room(struct chunk_profiles *p, uint32_t n, uint32_t n_types)
 	p->duration_ns = (int64_t *)(at += n);
 	p->period = (int64_t *)(at += n);
 	p->n_rows = (uint32_t *)(at += n);
-	for (uint32_t t = 0; t < n_types; t++)
-		p->totals[t] = (int64_t *)(at += n);
+	at += n;
+	for (uint32_t t = 0; t < n_types; t++, at += n + 1)
+		p->before[t] = at;
 	return 0;
 }
 
@@ -163,22 +164,23 @@ static int skip_times(struct pfor_in *in, const struct chunk_entry *e)
 	return r;
 }
 
-/* Totals, in units of their type. */
-static int get_totals(struct pfor_in *in, uint32_t n_profiles, int64_t *ret)
+/* What totals add up to, in units of their type. */
+static int get_totals(struct pfor_in *in, uint32_t n_profiles, uint64_t *ret)
 {
 	uint32_t small[PFOR_PAGE];
-	uint64_t page[PFOR_PAGE];
+	uint64_t page[PFOR_PAGE], sum = 0;
 	int r = 0;
 
+	*ret++ = 0;
 	for (uint32_t at = 0, n; r == 0 && at < n_profiles; at += n) {
 		n = n_profiles - at < PFOR_PAGE ? n_profiles - at : PFOR_PAGE;
 		if (get_small(in, small, n)) {
-			prefix__signs(small, n, ret + at);
+			sum = prefix__running(small, n, sum, ret + at);
 			continue;
 		}
 		r = pfor__page(in, page, n);
 		for (uint32_t i = 0; r == 0 && i < n; i++)
-			ret[at + i] = zigzag__back(page[i]);
+			ret[at + i] = sum += (uint64_t)zigzag__back(page[i]);
 	}
 	return r;
 }
@@ -218,7 +220,7 @@ int chunk__profiles(const struct chunk *c, unsigned want, struct chunk_profiles 
 	for (uint32_t t = 0; r == 0 && want >> t && t < e->n_types; t++) {
 		if (c->types[t].flags & CHUNK_WIDE)
 			continue;
-		r = want & 1u << t ? get_totals(&in, e->n_profiles, ret->totals[t])
+		r = want & 1u << t ? get_totals(&in, e->n_profiles, ret->before[t])
 				   : pfor__skip(&in, e->n_profiles);
 	}
 	if (r == 0 && want & (CHUNK_WANT_ROWS | CHUNK_WANT_SPANS))

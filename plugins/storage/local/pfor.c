@@ -13,6 +13,10 @@
 
 #include "core/base/le.h"
 
+#ifdef __x86_64__
+#include <immintrin.h>
+#endif
+
 enum { LANES = 8, DEPTH = PFOR_PAGE / LANES, LANE_BYTES = LANES * 4, PLAIN = 64 };
 
 /* -------------------------------------------------------------------------------------------------
@@ -79,16 +83,12 @@ static void pack_short(uint8_t *out, const uint64_t *v, unsigned bits, unsigned 
 	memcpy(out, bytes, packed_bytes(bits, n));
 }
 
-static void unpack_short(const uint8_t *in, uint32_t *out, unsigned bits, unsigned n)
+static void unpack_each(const uint8_t *in, uint32_t *out, unsigned bits, unsigned first, unsigned n)
 {
-	uint8_t bytes[PFOR_PAGE * 4 + 8];
 	const uint64_t mask = ((uint64_t)1 << bits) - 1;
-	const size_t n_bytes = packed_bytes(bits, n);
 
-	memcpy(bytes, in, n_bytes);
-	memset(bytes + n_bytes, 0, 8);
-	for (unsigned i = 0; i < n; i++)
-		out[i] = (uint32_t)(le__get64(bytes + i * bits / 8) >> (i * bits % 8) & mask);
+	for (unsigned i = first; i < n; i++)
+		out[i] = (uint32_t)(le__get64(in + i * bits / 8) >> (i * bits % 8) & mask);
 }
 
 #define UNPACK(n)                                                                                  \
@@ -165,7 +165,43 @@ AVX2 static void widen_avx2(const uint32_t *in, uint64_t *out)
 {
 	widen_page(in, out);
 }
+
+/*
+ * Eight numbers begin a byte as the eight before did, so many bytes ahead as they have bits: each lane
+ * looks where it did, a whole word whose lower bits belong to others.
+ */
+AVX2 static unsigned unpack_eights(const uint8_t *in, uint32_t *out, unsigned bits, unsigned n)
+{
+	const lanes at = (lanes){ 0, 1, 2, 3, 4, 5, 6, 7 } * bits;
+	const __m256i byte = (__m256i)(at >> 3), shift = (__m256i)(at & 7),
+		      mask = _mm256_set1_epi32((int)((1u << bits) - 1));
+	unsigned i = 0;
+
+	for (; i + LANES <= n; i += LANES, in += bits) {
+		const __m256i words = _mm256_i32gather_epi32((const int *)in, byte, 1);
+
+		_mm256_storeu_si256((__m256i *)(out + i),
+				    _mm256_and_si256(_mm256_srlv_epi32(words, shift), mask));
+	}
+	return i;
+}
 #endif
+
+static void unpack_short(const uint8_t *in, uint32_t *out, unsigned bits, unsigned n)
+{
+	uint8_t bytes[PFOR_PAGE * 4 + 8];
+	const size_t n_bytes = packed_bytes(bits, n);
+	unsigned done = 0;
+
+	memcpy(bytes, in, n_bytes);
+	memset(bytes + n_bytes, 0, 8);
+#ifdef __x86_64__
+	/* A number and the bits before it in its first byte have to be within a word. */
+	if (bits <= 32 - 7 && __builtin_cpu_supports("avx2"))
+		done = unpack_eights(bytes, out, bits, n);
+#endif
+	unpack_each(bytes, out, bits, done, n);
+}
 
 static void unpack_any(const uint8_t *in, uint32_t *out, unsigned bits)
 {

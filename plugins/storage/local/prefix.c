@@ -13,6 +13,7 @@ typedef int32_t signed_four __attribute__((vector_size(16)));
 typedef uint32_t eight __attribute__((vector_size(32)));
 typedef int32_t signed_eight __attribute__((vector_size(32)));
 typedef int64_t wide_four __attribute__((vector_size(32)));
+typedef uint64_t unsigned_four __attribute__((vector_size(32)));
 
 #ifdef __x86_64__
 #include <immintrin.h>
@@ -75,6 +76,16 @@ AVX2 static inline __attribute__((always_inline)) eight eight_up_by_four(eight x
 AVX2 static inline __attribute__((always_inline)) eight last_of_eight(eight x)
 {
 	return __builtin_shufflevector(x, x, 7, 7, 7, 7, 7, 7, 7, 7);
+}
+
+/* Eight signed numbers, each with the base added, to ret[8]. */
+AVX2 static inline __attribute__((always_inline)) void put_eight(__m256i x, __m256i base, int64_t *ret)
+{
+	const __m256i low = _mm256_cvtepi32_epi64(_mm256_castsi256_si128(x)),
+		      high = _mm256_cvtepi32_epi64(_mm256_extracti128_si256(x, 1));
+
+	_mm256_storeu_si256((__m256i *)ret, _mm256_add_epi64(low, base));
+	_mm256_storeu_si256((__m256i *)(ret + 4), _mm256_add_epi64(high, base));
 }
 #endif
 
@@ -389,32 +400,62 @@ static inline __attribute__((always_inline)) int short_steps(const uint32_t *n_s
 }
 
 #ifdef __x86_64__
-AVX2 static int short_steps_avx2(const uint32_t *n_steps, const uint32_t *over, uint32_t n,
-				 uint32_t step, int64_t *time, int64_t *ret)
+/* The same of eight; n a multiple of 8. */
+AVX2 static int short_steps_by_eight(const uint32_t *n_steps, const uint32_t *over, uint32_t n,
+				     uint32_t step, int64_t *time, int64_t *ret)
 {
-	return short_steps(n_steps, over, n, step, time, ret);
+	const eight large = (eight){ 0 } - (1u << 22);
+	const __m256i base = _mm256_set1_epi64x(*time);
+	eight at = { 0 }, back = { 0 }, bits = { 0 }, steps = { 0 }, rest = { 0 }, k, more;
+	uint64_t all = (uint64_t)n * step;
+
+	for (uint32_t i = 0; i < n; i += 8) {
+		memcpy(&k, n_steps + i, sizeof(k));
+		memcpy(&more, over + i, sizeof(more));
+		const eight gap = (((k >> 1) ^ -(k & 1)) + 1) * step + ((more >> 1) ^ -(more & 1));
+		eight times = gap + eight_up_by_one(gap);
+		times += eight_up_by_two(times);
+		times += eight_up_by_four(times);
+		put_eight((__m256i)(times + at), base, ret + i);
+		bits |= k | more;
+		steps += k;
+		rest += more;
+		back |= gap;
+		at += last_of_eight(times);
+	}
+	for (unsigned i = 0; i < 8; i++)
+		all += (uint64_t)steps[i] * step + rest[i];
+	if (!_mm256_testz_si256((__m256i)bits, (__m256i)large) || all >> 31)
+		return 0;
+	*time += (int32_t)at[0];
+	return _mm256_movemask_ps((__m256)back) ? -1 : 1;
 }
 #endif
 
+/* As many of them at once as fit: *ret_n. */
 static int steps_at_once(const uint32_t *n_steps, const uint32_t *over, uint32_t n, uint64_t step,
-			 int64_t *time, int64_t *ret)
+			 int64_t *time, int64_t *ret, uint32_t *ret_n)
 {
+	*ret_n = n - n % 4;
 	if (step >> 31 || *time > INT64_MAX - INT32_MAX || *time < INT64_MIN - (int64_t)INT32_MIN)
 		return 0;
 #ifdef __x86_64__
-	if (__builtin_cpu_supports("avx2"))
-		return short_steps_avx2(n_steps, over, n, (uint32_t)step, time, ret);
+	if (__builtin_cpu_supports("avx2")) {
+		*ret_n = n - n % 8;
+		return short_steps_by_eight(n_steps, over, *ret_n, (uint32_t)step, time, ret);
+	}
 #endif
-	return short_steps(n_steps, over, n, (uint32_t)step, time, ret);
+	return short_steps(n_steps, over, *ret_n, (uint32_t)step, time, ret);
 }
 
 bool prefix__small_steps(const uint32_t *n_steps, const uint32_t *over, uint32_t n, uint64_t step,
 			 int64_t *time, int64_t *ret)
 {
-	const int r = steps_at_once(n_steps, over, n - n % 4, step, time, ret);
-	const uint32_t done = r ? n - n % 4 : 0;
+	uint32_t done;
+	const int r = steps_at_once(n_steps, over, n, step, time, ret, &done);
 	uint64_t wide_steps[PFOR_PAGE], wide_over[PFOR_PAGE];
 
+	done = r ? done : 0;
 	for (uint32_t i = done; i < n; i++) {
 		wide_steps[i] = n_steps[i];
 		wide_over[i] = over[i];
@@ -457,38 +498,70 @@ uint64_t prefix__sum(const uint32_t *v, uint32_t n)
 }
 
 /* -------------------------------------------------------------------------------------------------
- * Signs
+ * Running sums
  */
 
-static inline __attribute__((always_inline)) void signs(const uint32_t *v, uint32_t n, int64_t *ret)
+static inline __attribute__((always_inline)) uint64_t running_sums(const uint32_t *v, uint32_t n,
+								   uint64_t before, uint64_t *ret)
 {
+	const unsigned_four none = { 0 };
+	unsigned_four sum = none + before;
 	uint32_t i = 0;
 
 	for (; i + 4 <= n; i += 4) {
 		const four x = load(v + i);
-		const wide_four wide = __builtin_convertvector((signed_four)((x >> 1) ^ -(x & 1)),
-							       wide_four);
+		const signed_four signs = (signed_four)((x >> 1) ^ -(x & 1));
+		unsigned_four sums = (unsigned_four) __builtin_convertvector(signs, wide_four);
 
-		memcpy(ret + i, &wide, sizeof(wide));
+		sums += __builtin_shufflevector(sums, none, 4, 0, 4, 2);
+		sums += __builtin_shufflevector(sums, none, 4, 4, 1, 1);
+		const unsigned_four here = sums + sum;
+		memcpy(ret + i, &here, sizeof(here));
+		sum += __builtin_shufflevector(sums, sums, 3, 3, 3, 3);
 	}
+	before = sum[0];
 	for (; i < n; i++)
-		ret[i] = zigzag__back(v[i]);
+		ret[i] = before += (uint64_t)zigzag__back(v[i]);
+	return before;
 }
 
 #ifdef __x86_64__
-AVX2 static void signs_avx2(const uint32_t *v, uint32_t n, int64_t *ret)
+/* Sums of eight at a time within 32 bits; false when they may leave these. n a multiple of 8. */
+AVX2 static bool short_sums_by_eight(const uint32_t *v, uint32_t n, uint64_t *before, uint64_t *ret)
 {
-	signs(v, n, ret);
-}
-#endif
+	const eight large = (eight){ 0 } - (1u << 22);
+	const __m256i base = _mm256_set1_epi64x((int64_t)*before);
+	eight sum = { 0 }, bits = { 0 }, x;
 
-void prefix__signs(const uint32_t *v, uint32_t n, int64_t *ret)
-{
-#ifdef __x86_64__
-	if (__builtin_cpu_supports("avx2")) {
-		signs_avx2(v, n, ret);
-		return;
+	for (uint32_t i = 0; i < n; i += 8) {
+		memcpy(&x, v + i, sizeof(x));
+		bits |= x;
+		x = (x >> 1) ^ -(x & 1);
+		x += eight_up_by_one(x);
+		x += eight_up_by_two(x);
+		x += eight_up_by_four(x);
+		put_eight((__m256i)(x + sum), base, (int64_t *)ret + i);
+		sum += last_of_eight(x);
 	}
+	if (!_mm256_testz_si256((__m256i)bits, (__m256i)large))
+		return false;
+	*before += (uint64_t)(int32_t)sum[0];
+	return true;
+}
+
+AVX2 static uint64_t running_sums_avx2(const uint32_t *v, uint32_t n, uint64_t before, uint64_t *ret)
+{
+	const uint32_t done = short_sums_by_eight(v, n - n % 8, &before, ret) ? n - n % 8 : 0;
+
+	return running_sums(v + done, n - done, before, ret + done);
+}
 #endif
-	signs(v, n, ret);
+
+uint64_t prefix__running(const uint32_t *v, uint32_t n, uint64_t before, uint64_t *ret)
+{
+#ifdef __x86_64__
+	if (__builtin_cpu_supports("avx2"))
+		return running_sums_avx2(v, n, before, ret);
+#endif
+	return running_sums(v, n, before, ret);
 }

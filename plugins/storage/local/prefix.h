@@ -57,7 +57,10 @@ bool prefix__small_steps(const uint32_t *n_steps, const uint32_t *over, uint32_t
 /* What v[n] add up to. */
 uint64_t prefix__sum(const uint32_t *v, uint32_t n);
 
-/* ret[n]: what the zigzags v[n] stand for. */
-void prefix__signs(const uint32_t *v, uint32_t n, int64_t *ret);
+/*
+ * ret[n]: what is `before` and the zigzags up to here stand for, added up; returns the last, or
+ * `before` when n is 0. Sums wrap.
+ */
+uint64_t prefix__running(const uint32_t *v, uint32_t n, uint64_t before, uint64_t *ret);
 
 #endif
