@@ -88,9 +88,10 @@ static int by_lsn(const void *a, const void *b)
 	return (x->file < y->file) - (x->file > y->file);
 }
 
-/* Brings a segment into memory. */
+/* Brings a segment into memory, as far as it was written. */
 static int load(struct replay *r, struct vfs *v, uint32_t i, struct dcm_error *err)
 {
+	struct replay_file *file = &r->files.v[i];
 	char path[WAL_PATH_BYTES];
 	int rc;
 
@@ -98,7 +99,9 @@ static int load(struct replay *r, struct vfs *v, uint32_t i, struct dcm_error *e
 		return 0;
 	r->loaded = 0;
 	buf__reset(&r->bytes);
-	rc = vfs__read_file(v, wal__path(path, r->files.v[i].number), WAL_FILE_MAX_BYTES, &r->bytes);
+	wal__path(path, file->number);
+	rc = file->whole ? vfs__read_file(v, path, WAL_FILE_MAX_BYTES, &r->bytes)
+			 : vfs__read_written(v, path, WAL_FILE_MAX_BYTES, &r->bytes, &file->bytes);
 	if (rc == -ENOENT)
 		return error__set(err, -ESTALE, "%s: went away while it was read", path);
 	if (rc)
@@ -117,30 +120,25 @@ static uint64_t max64(uint64_t a, uint64_t b)
 
 /*
  * Reads a segment's head, and notes its frames that count as far as that depends on this segment
- * alone.
+ * alone. *ret_bad: bytes that are no frame's.
  */
-static int scan_file(struct replay *r, struct vfs *v, uint32_t i, struct dcm_error *err)
+static int scan_loaded(struct replay *r, uint32_t i, size_t *ret_bad, struct dcm_error *err)
 {
 	struct replay_file *file = &r->files.v[i];
 	struct frame f;
-	int rc = load(r, v, i, err);
+	int rc = frames__get_head(r->bytes.data ? r->bytes.data : (const uint8_t *)"", r->bytes.n,
+				  &file->head);
 
-	if (rc)
-		return rc;
-	file->bytes = r->bytes.n;
-	rc = frames__get_head(r->bytes.data ? r->bytes.data : (const uint8_t *)"", r->bytes.n,
-			      &file->head);
+	*ret_bad = 0;
 	if (rc == -EPROTONOSUPPORT)
 		return error__set(
 			err, rc,
 			WAL_DIR "/%020" PRIu64
 				".wal: written by a later version of Decima; open it with that one",
 			file->number);
-	if (rc || file->head.kind != WAL_KIND || file->head.number != file->number) {
-		r->n_bad_files++;
+	file->readable = !rc && file->head.kind == WAL_KIND && file->head.number == file->number;
+	if (!file->readable)
 		return 0;
-	}
-	file->readable = true;
 	r->durable_lsn = max64(r->durable_lsn, file->head.synced_lsn);
 	r->max_lsn = max64(r->max_lsn, file->head.next_lsn - 1);
 
@@ -155,7 +153,34 @@ static int scan_file(struct replay *r, struct vfs *v, uint32_t i, struct dcm_err
 			return error__nomem(err);
 	}
 	file->end = c.end;
-	r->n_bad_bytes += c.n_bad_bytes;
+	*ret_bad = c.n_bad_bytes;
+	return 0;
+}
+
+/*
+ * What is no frame may be one that ends in zeroes, of which some file systems keep none: then those
+ * are read too.
+ */
+static int scan_file(struct replay *r, struct vfs *v, uint32_t i, struct dcm_error *err)
+{
+	struct replay_file *file = &r->files.v[i];
+	const size_t n_frames = r->frames.n;
+	size_t n_bad = 0;
+	int rc = load(r, v, i, err);
+
+	if (!rc)
+		rc = scan_loaded(r, i, &n_bad, err);
+	if (!rc && (n_bad || !file->readable) && r->bytes.n < file->bytes) {
+		file->whole = true;
+		r->loaded = 0;
+		r->frames.n = n_frames;
+		rc = load(r, v, i, err);
+		rc = rc ? rc : scan_loaded(r, i, &n_bad, err);
+	}
+	if (rc)
+		return rc;
+	r->n_bad_files += !file->readable;
+	r->n_bad_bytes += n_bad;
 	return 0;
 }
 

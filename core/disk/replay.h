@@ -72,7 +72,9 @@ struct replay_file {
 	struct frames_head head;
 	uint64_t first_lsn, last_lsn; /* of its frames that count; 0, 0 without one */
 	uint64_t bytes, end;	      /* of the file; behind its last valid frame */
-	/* Privately: frames beyond count for nothing, as the head of files.v[bound_by] says. */
+	/* Privately: zeroes at its end are read too. */
+	bool whole;
+	/* Frames beyond count for nothing, as the head of files.v[bound_by] says. */
 	uint64_t bound_lsn;
 	uint32_t bound_by;
 };

@@ -69,24 +69,28 @@ int vfs__read(struct vfs_file *f, void *p, size_t n, uint64_t offset)
 	return 0;
 }
 
+/* The first n bytes. */
+static int read_first(struct vfs_file *f, size_t n, struct buf *b)
+{
+	uint8_t *to = buf__reserve(b, n);
+
+	if (!to)
+		return b->error;
+	int rc = vfs__read(f, to, n, 0);
+	if (!rc)
+		b->n += n;
+	b->data[b->n] = '\0';
+	return rc;
+}
+
 int vfs__read_all(struct vfs_file *f, size_t max_bytes, struct buf *b)
 {
 	struct vfs_stat st;
-	uint8_t *to;
 	int rc = vfs__stat(f, &st);
 
 	if (rc)
 		return rc;
-	if (st.bytes > max_bytes)
-		return -EFBIG;
-	to = buf__reserve(b, (size_t)st.bytes);
-	if (!to)
-		return b->error;
-	rc = vfs__read(f, to, (size_t)st.bytes, 0);
-	if (!rc)
-		b->n += (size_t)st.bytes;
-	b->data[b->n] = '\0';
-	return rc;
+	return st.bytes > max_bytes ? -EFBIG : read_first(f, (size_t)st.bytes, b);
 }
 
 int vfs__read_file(struct vfs *v, const char *path, size_t max_bytes, struct buf *b)
@@ -95,6 +99,38 @@ int vfs__read_file(struct vfs *v, const char *path, size_t max_bytes, struct buf
 	int rc = vfs__open(v, path, VFS_READ, &f);
 
 	return rc ? rc : vfs__read_all(f, max_bytes, b);
+}
+
+/* The whole file where nobody can tell. */
+static int data_end(struct vfs_file *f, uint64_t bytes, uint64_t *ret)
+{
+	int rc = f->vfs->ops->data_end ? UNINTERRUPTED(f->vfs->ops->data_end(f, ret)) : -EOPNOTSUPP;
+
+	if (rc == -EOPNOTSUPP || (rc == 0 && *ret > bytes)) {
+		*ret = bytes;
+		return 0;
+	}
+	return rc;
+}
+
+int vfs__read_written(struct vfs *v, const char *path, size_t max_bytes, struct buf *b, uint64_t *ret_bytes)
+{
+	CLEANUP(vfs__closep) struct vfs_file *f = NULL;
+	struct vfs_stat st;
+	uint64_t end;
+	int rc = vfs__open(v, path, VFS_READ, &f);
+
+	if (!rc)
+		rc = vfs__stat(f, &st);
+	if (!rc && st.bytes > max_bytes)
+		rc = -EFBIG;
+	if (!rc)
+		rc = data_end(f, st.bytes, &end);
+	if (!rc)
+		rc = read_first(f, (size_t)end, b);
+	if (!rc)
+		*ret_bytes = st.bytes;
+	return rc;
 }
 
 int vfs__map(struct vfs *v, const char *path, uint64_t max_bytes, struct vfs_map *ret)

@@ -82,6 +82,8 @@ struct vfs_ops {
 	int (*allocate)(struct vfs_file *f, uint64_t bytes);
 	int (*truncate)(struct vfs_file *f, uint64_t bytes);
 	int (*stat)(struct vfs_file *f, struct vfs_stat *ret);
+	/* What is behind it in the file reads as zeroes. NULL, or -EOPNOTSUPP: nobody can tell. */
+	int (*data_end)(struct vfs_file *f, uint64_t *ret);
 	/*
 	 * The first n bytes (n > 0, at most the size), read-only, until unmap(), also when the file
 	 * has been closed.
@@ -140,6 +142,9 @@ int vfs__read(struct vfs_file *f, void *p, size_t n, uint64_t offset);
 /* Appends the whole file to b; -EFBIG when it has more than max_bytes. Unchanged on failure. */
 int vfs__read_all(struct vfs_file *f, size_t max_bytes, struct buf *b);
 int vfs__read_file(struct vfs *v, const char *path, size_t max_bytes, struct buf *b);
+/* The same without zeroes at its end that need no reading; the file's size, them included, to *ret_bytes. */
+int vfs__read_written(struct vfs *v, const char *path, size_t max_bytes, struct buf *b,
+		      uint64_t *ret_bytes);
 /*
  * A file as it is at one moment, for who only reads: what is appended afterwards, and whether the name stays, does
  * not matter.

@@ -144,6 +144,24 @@ static int posix_stat(struct vfs_file *f, struct vfs_stat *ret)
 	return 0;
 }
 
+static int posix_data_end(struct vfs_file *f, uint64_t *ret)
+{
+	const int fd = fd_of(f);
+	off_t end = 0;
+
+	for (;;) {
+		const off_t data = lseek(fd, end, SEEK_DATA);
+		if (data < 0 && errno == ENXIO)
+			break;
+		const off_t hole = data < 0 ? -1 : lseek(fd, data, SEEK_HOLE);
+		if (hole <= end)
+			return -EOPNOTSUPP;
+		end = hole;
+	}
+	*ret = (uint64_t)end;
+	return 0;
+}
+
 static int posix_map(struct vfs_file *f, size_t n, const uint8_t **ret)
 {
 	const struct dcm_host *host = of(f->vfs)->host;
@@ -312,6 +330,7 @@ static const struct vfs_ops posix_ops = {
 	.allocate = posix_allocate,
 	.truncate = posix_truncate,
 	.stat = posix_stat,
+	.data_end = posix_data_end,
 	.map = posix_map,
 	.unmap = posix_unmap,
 	.n_lost = posix_n_lost,

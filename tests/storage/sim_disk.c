@@ -541,6 +541,20 @@ static int sim_stat(struct vfs_file *file, struct vfs_stat *ret)
 	return 0;
 }
 
+/* The least that is true. */
+static int sim_data_end(struct vfs_file *file, uint64_t *ret)
+{
+	const struct content *c = &sim_file(file)->inode->seen;
+	int rc = gate(of(file->vfs), sim_file(file)->path, NULL);
+
+	if (rc)
+		return rc;
+	*ret = c->n;
+	while (*ret > 0 && c->p[*ret - 1] == 0)
+		--*ret;
+	return 0;
+}
+
 static int sim_map(struct vfs_file *file, size_t n, const uint8_t **ret)
 {
 	const struct content *c = &sim_file(file)->inode->seen;
@@ -708,6 +722,7 @@ static const struct vfs_ops sim_ops = {
 	.allocate = sim_allocate,
 	.truncate = sim_truncate,
 	.stat = sim_stat,
+	.data_end = sim_data_end,
 	.map = sim_map,
 	.unmap = sim_unmap,
 	.lock = sim_lock,

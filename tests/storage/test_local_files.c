@@ -490,6 +490,39 @@ static void test_vfs(void **state)
 	place_fini(&p);
 }
 
+/* What was allocated and never written is not read: it is zeroes. */
+static void test_what_was_never_written_is_not_read(void **state)
+{
+	enum { BYTES = 1 << 20, WRITTEN = 100000 };
+	uint8_t *text = mem__zalloc(1, WRITTEN);
+	struct buf all = { .n = 0 }, written = { .n = 0 };
+	uint64_t bytes = 0, end = 0;
+	struct vfs_file *f;
+	struct place p;
+
+	(void)state;
+	place_init(&p);
+	assert_non_null(text);
+	memset(text, 'x', WRITTEN / 2);
+	assert_int_equal(vfs__open(p.vfs, "one", VFS_WRITE | VFS_CREATE | VFS_NEW, &f), 0);
+	assert_int_equal(vfs__allocate(f, BYTES), 0);
+	assert_int_equal(p.vfs->ops->data_end(f, &end), 0);
+	assert_int_equal(end, 0);
+	assert_int_equal(vfs__write(f, text, WRITTEN, 4096), 0);
+	/* First: who reads zeroes has them in memory, and then they are as good as written. */
+	assert_int_equal(vfs__read_written(p.vfs, "one", BYTES, &written, &bytes), 0);
+	assert_int_equal(vfs__read_file(p.vfs, "one", BYTES, &all), 0);
+	assert_int_equal(bytes, BYTES);
+	assert_in_range(written.n, 4096 + WRITTEN, BYTES / 2);
+	assert_memory_equal(written.data, all.data, written.n);
+	assert_int_equal(vfs__read_written(p.vfs, "one", BYTES - 1, &written, &bytes), -EFBIG);
+	vfs__close(f);
+	buf__fini(&all);
+	buf__fini(&written);
+	free(text);
+	place_fini(&p);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -503,6 +536,7 @@ int main(void)
 		cmocka_unit_test(test_another_in_its_place),
 		cmocka_unit_test(test_another_in_its_place_meanwhile),
 		cmocka_unit_test(test_vfs),
+		cmocka_unit_test(test_what_was_never_written_is_not_read),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
