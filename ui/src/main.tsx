@@ -5,6 +5,8 @@ import { render } from "preact";
 import { App } from "./app/app.tsx";
 import { start } from "./app/store.ts";
 
-start();
-// The questions are on their way; what the script took to be read is a task of its own.
-setTimeout(() => render(<App />, document.getElementById("app")!));
+// What the script took to be read, its questions and the page are a task each: on a busy machine one of all three is long.
+setTimeout(() => {
+  start();
+  setTimeout(() => render(<App />, document.getElementById("app")!));
+});

@@ -45,24 +45,29 @@ export interface Coloring {
   entry: Uint32Array; // its place in the legend
 }
 
-/** What each function is coloured by. Functions are many, their binaries and files few: each is read once. */
-function groupTexts(t: Tree, by: ColorBy): (f: number) => string {
+/** What functions are coloured by: texts, and of each function which one. Functions are many, their binaries and files few: each is read once. */
+function groupsOf(t: Tree, by: ColorBy): { texts: string[]; of: Uint32Array } {
   const fns = t.functions;
-  const all = (texts: Texts, of: (text: string) => string) => Array.from({ length: texts.n }, (_, i) => of(textAt(texts, i)));
+  const places = new Map<string, number>();
+  const place = (text: string) => {
+    const at = places.get(text) ?? places.size;
+    places.set(text, at);
+    return at;
+  };
+  const all = (texts: Texts, of: (text: string) => string) => Array.from({ length: texts.n }, (_, i) => place(of(textAt(texts, i))));
   const binaries = by === "binary" || by === "file" ? all(fns.binaries, (text) => baseName(text) || "[unknown]") : [];
   const folders = by === "file" ? all(fns.files, (text) => text.replace(/\/[^/]*$/, "")) : [];
-  switch (by) {
-    case "binary":
-      return (f) => binaries[fns.binary[f]];
-    case "file":
-      return (f) => folders[fns.file[f]] || binaries[fns.binary[f]];
-    case "kind":
-      return (f) => kindNames[fns.flags[f] & 7] || "native";
-    case "name":
-      return (f) => nameOf(fns, f);
-    default:
-      return () => "";
-  }
+  const none = place("");
+  const groupOf: Record<string, (f: number) => number> = {
+    binary: (f) => binaries[fns.binary[f]],
+    file: (f) => (folders[fns.file[f]] !== none ? folders[fns.file[f]] : binaries[fns.binary[f]]),
+    kind: (f) => place(kindNames[fns.flags[f] & 7] || "native"),
+    name: (f) => place(nameOf(fns, f)),
+  };
+  const groupBy = groupOf[by] ?? (() => none);
+  const of = new Uint32Array(fns.n);
+  for (let f = 0; f < fns.n; f++) of[f] = groupBy(f);
+  return { texts: [...places.keys()], of };
 }
 
 export function baseName(path: string): string {
@@ -107,20 +112,23 @@ function colorByLabel(t: Tree): Coloring {
 }
 
 export function colorFrames(t: Tree, by: ColorBy): Coloring {
-  const weights = new Map<string, number>();
-  const texts: string[] = [];
   const self = t.weights ?? weightsOf(t);
   if (by === "self") return colorBySelf(t, self);
   if (by === "label") return colorByLabel(t);
-  const textOf = groupTexts(t, by);
-  for (let f = 0; f < t.functions.n; f++) {
-    texts[f] = textOf(f);
-    weights.set(texts[f], (weights.get(texts[f]) ?? 0) + self[f]);
+  const { texts, of: group } = groupsOf(t, by);
+  const weights = new Float64Array(texts.length);
+  const isUsed = new Uint8Array(texts.length);
+  for (let f = 0; f < group.length; f++) {
+    weights[group[f]] += self[f];
+    isUsed[group[f]] = 1;
   }
-  const legend = legendOf(weights);
+  const legend = legendOf(new Map(texts.map((text, i): [string, number] => [text, weights[i]]).filter((_, i) => isUsed[i])));
   const places = new Map(legend.map((e, i) => [e.text, i]));
-  const entry = Uint32Array.from(texts, (text) => places.get(text)!);
-  return { byNode: false, of: Uint8Array.from(entry, (i) => legend[i].fill), legend, entry };
+  const entries = texts.map((text) => places.get(text) ?? 0);
+  const entry = new Uint32Array(group.length);
+  const of = new Uint8Array(group.length);
+  for (let f = 0; f < group.length; f++) of[f] = legend[(entry[f] = entries[group[f]])].fill;
+  return { byNode: false, of, legend, entry };
 }
 
 /** 0 to 8, 4 is neutral: by relative change of a node's total, in steps of the legend. */

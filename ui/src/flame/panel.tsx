@@ -78,6 +78,7 @@ export function FlamePanel(props: PanelProps) {
   const frame = useRef(0);
   const namesFrame = useRef(0);
   const overlayFrame = useRef(0);
+  const isDrawn = useRef(false);
   const [size, setSize] = useState({ width: 0, height: 0 });
   const [over, setHovered] = useState({ tree, node: -1, x: 0, y: 0 });
   // A number means another frame in another tree.
@@ -115,11 +116,17 @@ export function FlamePanel(props: PanelProps) {
     layout(c.tree, view.current, c.panel, rects, c.look.rows);
     const on = paint(baseCanvas.current, c.tree, c.panel, rects, c.look);
     if (!on) return setBlocked(true);
-    labels.plan(on, c.tree, c.panel, rects, c.look);
     const write = () => {
       if (!labels.write(on, moving ? MOVING_NAMES_MS : NAMES_MS) && !moving) namesFrame.current = requestAnimationFrame(write);
     };
-    write();
+    const name = () => {
+      labels.plan(on, c.tree, c.panel, rects, c.look);
+      write();
+    };
+    // What is drawn first takes longest, for the browser has to read the code for it and to find the letters: one frame each.
+    if (isDrawn.current) name();
+    else namesFrame.current = requestAnimationFrame(name);
+    isDrawn.current = true;
     if (inspected) expose(c.tree, rects, view.current, c.look, c.panel);
     drawOverlay();
   };
