@@ -5,7 +5,7 @@
 // not thousands; many as pixels (flame/raster.ts). What changes with the mouse is on a canvas of its own, of which only that is wiped.
 
 import { oneSided } from "./label.ts";
-import { type Look, SLOTS, fillOf, slotOf } from "./look.ts";
+import { type Look, type Theme, SLOTS, fillOf, slotOf } from "./look.ts";
 import { type Scale, edges, raster } from "./raster.ts";
 import type { Tree } from "./tree.ts";
 import { type Panel, type Rects, SMALL, type View, yOf } from "./view.ts";
@@ -38,19 +38,29 @@ function fitTo(canvas: HTMLCanvasElement, p: Panel, s: Scale): boolean {
   return true;
 }
 
+/** All of it in one colour; null where the browser lets nobody draw. */
+function ground(canvas: HTMLCanvasElement, p: Panel, theme: Theme): CanvasRenderingContext2D | null {
+  fitTo(canvas, p, scaleOf(p));
+  // Nothing shines through, so that nobody has to mix it with what is below.
+  const c = canvas.getContext("2d", { alpha: false });
+  if (!c) return null;
+  c.setTransform(1, 0, 0, 1, 0, 0);
+  c.fillStyle = theme.panel;
+  c.fillRect(0, 0, canvas.width, canvas.height);
+  return c;
+}
+
+/** Ahead of the first frame, which has enough to do: for the memory that paint() draws on a browser waits milliseconds. */
+export const prepare = (canvas: HTMLCanvasElement, p: Panel, theme: Theme): void => void ground(canvas, p, theme);
+
 /** More rectangles than this go by their pixels, and not one by one. */
 const MANY = 6000;
 
 /** All but the names, which go onto the context that it returns; null where the browser lets nobody draw. */
 export function paint(canvas: HTMLCanvasElement, t: Tree, p: Panel, rects: Rects, look: Look): CanvasRenderingContext2D | null {
   const s = scaleOf(p);
-  fitTo(canvas, p, s);
-  // Nothing shines through, so that nobody has to mix it with what is below.
-  const c = canvas.getContext("2d", { alpha: false });
+  const c = ground(canvas, p, look.theme);
   if (!c) return null;
-  c.setTransform(1, 0, 0, 1, 0, 0);
-  c.fillStyle = look.theme.panel;
-  c.fillRect(0, 0, canvas.width, canvas.height);
   for (let i = 0; i < rects.n; i++) rects.slot[i] = slotOf(t, rects.node[i], look);
   if (rects.n > MANY) raster(c, p, rects, s, colorsOf(look));
   else fill(c, p, rects, s, look);

@@ -11,7 +11,7 @@ import { type Rows, headOf, plainRows } from "./fold.ts";
 import { Labels, nameFor } from "./label.ts";
 import { type Look, fillOf, isAbove } from "./look.ts";
 import { mirror } from "./mirror.ts";
-import { paint, paintOverlay } from "./paint.ts";
+import { paint, paintOverlay, prepare } from "./paint.ts";
 import { USUAL_DETAIL } from "./names.ts";
 import { type Tree } from "./tree.ts";
 import { type Panel, Rects, type View, besides, layout, nodeAt, sameView, viewOf } from "./view.ts";
@@ -179,9 +179,13 @@ export function FlamePanel(props: PanelProps) {
     return () => observer.disconnect();
   }, []);
 
+  const hasSize = size.width > 0 && size.height > 0;
+  useLayoutEffect(() => {
+    if (hasSize && baseCanvas.current) prepare(baseCanvas.current, panel, theme.value);
+  }, [hasSize]);
+
   // Another place: the root of the view moves, what is above it stays in sight. Another tree of the same, as of a refresh: what was in
   // sight stays there.
-  const hasSize = size.width > 0 && size.height > 0;
   const before = useRef<{ tree: Tree; zoom: number; of: string; flip: boolean } | null>(null);
   useLayoutEffect(() => {
     if (!hasSize) return;
