@@ -47,10 +47,17 @@ struct known {
 	uint32_t mapping, kind;
 };
 
+/* The number of what stands before an address, in code of that kind. */
+struct known_place {
+	uint32_t kind_1; /* and 1; 0: not yet */
+	uint32_t number;
+};
+
 struct maker {
 	struct frames *out;
-	struct known *known; /* [n_functions], where frames are functions; else NULL */
-	uint32_t *texts;     /* [n_strings] string -> number of its text, DCM_NONE: not yet */
+	struct known *known;	    /* [n_functions], where frames are functions; else NULL */
+	struct known_place *places; /* [n_mappings] */
+	uint32_t *texts; /* [n_strings] string -> number of its text, DCM_NONE: not yet */
 	VEC(struct dcm_str) by_number;
 	struct hindex text_index;
 	VEC(struct key) keys; /* [frames.n] */
@@ -64,6 +71,7 @@ static void maker__fini(struct maker *m)
 {
 	free(m->texts);
 	free(m->known);
+	free(m->places);
 	vec__fini(&m->by_number);
 	hindex__fini(&m->text_index);
 	vec__fini(&m->keys);
@@ -237,6 +245,20 @@ struct reading {
 	struct key k;
 };
 
+/* What stands before the address where a name is missing: of tens of thousands, a few. */
+static uint32_t number_of_place(struct maker *m, uint32_t location)
+{
+	const struct dcm_location *l = &m->out->batch->locations[location];
+	struct known_place *p = l->mapping == DCM_NONE ? NULL : &m->places[l->mapping];
+
+	if (p && p->kind_1 == l->kind + 1u)
+		return p->number;
+	const uint32_t number = number_of(m, symbols__place(m->out->batch, location));
+	if (p)
+		*p = (struct known_place){ l->kind + 1u, number };
+	return number;
+}
+
 /* What stands where a name is missing. */
 static void name_by_address(struct maker *m, uint32_t location, struct reading *rd)
 {
@@ -244,7 +266,7 @@ static void name_by_address(struct maker *m, uint32_t location, struct reading *
 	rd->f.unnamed = rd->location->unnamed;
 	rd->f.address = rd->k.address = rd->location->address;
 	rd->k.kind |= BY_ADDRESS;
-	rd->k.name = number_of(m, symbols__place(m->out->batch, location));
+	rd->k.name = number_of_place(m, location);
 	rd->k.file = number_of_string(m, 0);
 }
 
@@ -302,19 +324,19 @@ static uint32_t read_frame(struct maker *m, uint32_t location, uint32_t line, bo
 	const struct dcm_batch *b = m->out->batch;
 	const struct dcm_location *l = &b->locations[location];
 	uint32_t function = line == DCM_NONE ? DCM_NONE : b->lines[line].function;
-	struct reading rd = {
-		.location = l,
-		.function = function == DCM_NONE ? NULL : &b->functions[function],
-		.line = line == DCM_NONE ? 0 : b->lines[line].line,
-		.f = { .system_name = STR(""),
-		       .file = STR(""),
-		       .binary = STR(""),
-		       .build_id = STR(""),
-		       .kind = l->kind,
-		       .always_inlined = inlined },
-		.k = { .kind = l->kind, .binary = number_of_string(m, 0) },
-	};
+	struct reading rd;
 
+	/* Key and frame apart: a struct that large is zeroed in a way that who reads it next waits for. */
+	rd.location = l;
+	rd.function = function == DCM_NONE ? NULL : &b->functions[function];
+	rd.line = line == DCM_NONE ? 0 : b->lines[line].line;
+	rd.f = (struct frame){ .system_name = STR(""),
+			       .file = STR(""),
+			       .binary = STR(""),
+			       .build_id = STR(""),
+			       .kind = l->kind,
+			       .always_inlined = inlined };
+	rd.k = (struct key){ .kind = l->kind, .binary = number_of_string(m, 0) };
 	if (l->mapping != DCM_NONE) {
 		rd.f.binary = b->strings[b->mappings[l->mapping].file];
 		rd.f.build_id = b->strings[b->mappings[l->mapping].build_id];
@@ -394,6 +416,9 @@ static int make_slots(struct maker *m)
 		if (!m->known)
 			return -ENOMEM;
 	}
+	m->places = mem__zalloc(b->n_mappings ? b->n_mappings : 1, sizeof(*m->places));
+	if (!m->places)
+		return -ENOMEM;
 	m->locations = arena__alloc(&out->arena, b->n_locations * sizeof(*m->locations));
 	m->slots = arena__alloc(&out->arena, n * sizeof(*m->slots));
 	if (!m->locations || !m->slots)

@@ -412,29 +412,36 @@ static void set_reason(struct naming *n, uint32_t location, uint8_t why)
 	n->changed = true;
 }
 
+/* With the lock on what was learned. */
+static int name_one(struct lookup *l, struct naming *n, uint32_t i)
+{
+	struct learned what;
+	const bool named = ask(l, &l->batch->locations[i], &what);
+
+	*(named ? &l->hits : &l->misses) += 1;
+	if (named)
+		return set_lines(n, i, &what);
+	set_reason(n, i, what.why);
+	return 0;
+}
+
+/* So many locations are named while others wait for the lock: some microseconds. */
+enum { NAMED_TOGETHER = 64 };
+
 static int name_all(struct lookup *l, struct naming *n)
 {
 	const struct dcm_batch *b = l->batch;
+	int rc = 0;
 
-	for (uint32_t i = 0; i < b->n_locations; i++) {
-		struct learned what;
-		bool named;
-		int rc = 0;
-
-		if (!lookup__can_be_named(b, &b->locations[i]))
-			continue;
+	for (uint32_t i = 0, end; rc == 0 && i < b->n_locations; i = end) {
+		end = b->n_locations - i < NAMED_TOGETHER ? b->n_locations : i + NAMED_TOGETHER;
 		pthread_mutex_lock(&l->s->learned_lock);
-		named = ask(l, &b->locations[i], &what);
-		if (named)
-			rc = set_lines(n, i, &what);
+		for (uint32_t k = i; rc == 0 && k < end; k++)
+			if (lookup__can_be_named(b, &b->locations[k]))
+				rc = name_one(l, n, k);
 		pthread_mutex_unlock(&l->s->learned_lock);
-		if (rc)
-			return rc;
-		if (!named)
-			set_reason(n, i, what.why);
-		*(named ? &l->hits : &l->misses) += 1;
 	}
-	return 0;
+	return rc;
 }
 
 /* The batch's column with the new rows behind it, in the arena. */

@@ -195,12 +195,23 @@ static int get_row_counts(struct pfor_in *in, const struct chunk_entry *e, uint3
 /* A column of differences from the first profile, in `unit`; it is there when one of them is not 0. */
 static int get_head(struct pfor_in *in, bool there, int64_t common, int64_t unit, uint32_t n, int64_t *ret)
 {
-	int r = there ? pfor__get(in, (uint64_t *)ret, n) : 0;
+	const uint64_t first = (uint64_t)common, times = (uint64_t)unit;
+	uint32_t small[PFOR_PAGE];
+	uint64_t page[PFOR_PAGE];
+	int r = 0;
 
-	for (uint32_t i = 0; r == 0 && i < n; i++) {
-		const uint64_t more = there ? (uint64_t)zigzag__back((uint64_t)ret[i]) : 0;
-
-		ret[i] = (int64_t)((uint64_t)common + more * (uint64_t)unit);
+	for (uint32_t i = 0; !there && i < n; i++)
+		ret[i] = common;
+	for (uint32_t at = 0, k; there && r == 0 && at < n; at += k) {
+		k = n - at < PFOR_PAGE ? n - at : PFOR_PAGE;
+		if (get_small(in, small, k)) {
+			for (uint32_t i = 0; i < k; i++)
+				ret[at + i] = (int64_t)(first + (uint64_t)zigzag__back(small[i]) * times);
+			continue;
+		}
+		r = pfor__page(in, page, k);
+		for (uint32_t i = 0; r == 0 && i < k; i++)
+			ret[at + i] = (int64_t)(first + (uint64_t)zigzag__back(page[i]) * times);
 	}
 	return r;
 }
