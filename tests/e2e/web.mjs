@@ -12,6 +12,7 @@ import { createRequire } from "node:module";
 import { failures as ownFailures } from "./web-failures.mjs";
 import { figures } from "./web-figures.mjs";
 import { flame } from "./web-flame.mjs";
+import { oneFunction } from "./web-function.mjs";
 import { people } from "./web-people.mjs";
 import { query } from "./web-query.mjs";
 import { settings } from "./web-settings.mjs";
@@ -396,6 +397,7 @@ await ways(shared);
 await people(shared);
 await settings(shared);
 await tools(shared);
+await oneFunction(shared);
 await check("idle_asks_nothing", async () => {
   await open(`explore?q=${q}&${fixed}`);
   await page.waitForTimeout(500);

@@ -4,7 +4,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import type { SeriesAnswer } from "../src/api/client.ts";
-import { align, alone, keyOf, linesOf, totalOf } from "../src/chart/steps.ts";
+import { align, alone, keyOf, linesOf, nameOfSeries, totalOf } from "../src/chart/steps.ts";
 
 /** As the server answers: of hosts that use one core each, a profile each `every` ms of `length` ms, by the steps that they begin in. */
 function answerOf(step_ms: number, every: number, length: number, hosts = 1, until = 3_600_000): SeriesAnswer {
@@ -58,4 +58,13 @@ test("lines whose names read alike are two all the same", () => {
   const all: Record<string, string>[] = [{ a: "1 b=2" }, { a: "1", b: "2" }, { a: "1", b: "" }, { a: "1" }, { "a=1 b": "2" }, { a: "", b: "\u2013" }, { a: "\u2013", b: "" }, {}];
   assert.equal(new Set(all.map((labels) => keyOf({ labels }))).size, all.length);
   assert.equal(keyOf({ labels: { a: "1 b=2" } }), keyOf({ labels: { a: "1 b=2" } }));
+});
+
+test("a line's value that looks like another label, or like none, stands in quotes", () => {
+  assert.equal(nameOfSeries({ labels: { a: "1", b: "2" } }), "a=1 b=2");
+  assert.equal(nameOfSeries({ labels: { a: "1 b=2" } }), 'a="1 b=2"');
+  assert.equal(nameOfSeries({ labels: { a: '"1 b=2"' } }), 'a="\\"1 b=2\\""');
+  assert.equal(nameOfSeries({ labels: { a: "", b: "\u2013" } }), 'a=\u2013 b="\u2013"');
+  assert.equal(nameOfSeries({ labels: { a: "Web Content" } }), "a=Web Content");
+  assert.equal(nameOfSeries({ labels: {} }), "all");
 });

@@ -2,6 +2,7 @@
 // app/app.tsx - the frame around every screen
 
 import { useEffect } from "preact/hooks";
+import { visible } from "../flame/names.ts";
 import { valueOf } from "../settings/kept.ts";
 import { nextTheme } from "../theme/theme.ts";
 import type { Screen } from "../url/state.ts";
@@ -31,6 +32,7 @@ function Help() {
 function Content() {
   switch (screen.value) {
     case "compare": return <Later of="Compare" />;
+    case "function": return <Later of="FunctionPage" />;
     case "targets": return <Later of="Targets" />;
     case "pipeline": return <Later of="Pipeline" />;
     case "status": return <Later of="StatusPage" />;
@@ -47,8 +49,9 @@ export function App() {
     return () => removeEventListener("keydown", onKey);
   }, []);
   useEffect(() => {
-    document.title = `${tabs.find(([s]) => s === screen.value)?.[1] ?? "Explore"} · Decima`;
-  }, [screen.value]);
+    const name = screen.value === "function" && visible(state.value.sandwich).slice(0, 100);
+    document.title = `${name || (tabs.find(([s]) => s === screen.value)?.[1] ?? "Function")} · Decima`;
+  }, [screen.value, state.value.sandwich]);
   return (
     <>
       <a class="skip" href="#main">Skip to the content</a>

@@ -15,7 +15,7 @@ import { RangePicker } from "./range.tsx";
 import { Results } from "./results.tsx";
 import { valueItems } from "./values.ts";
 import * as format from "./format.ts";
-import { failed, go, isCpu, isRate, loadTypes, range, refreshEvery, run, runAnew, series, state, tree, types } from "./store.ts";
+import { failed, go, isCpu, isRate, loadTypes, range, refreshEvery, run, runAnew, screen, series, state, tree, types } from "./store.ts";
 
 function typeOf(q: string): string {
   return q.slice(0, q.includes("{") ? q.indexOf("{") : undefined).trim();
@@ -43,7 +43,7 @@ export function TypeSelect(props: { value: string; onChange: (q: string) => void
   );
 }
 
-function QueryBar() {
+export function QueryBar() {
   const s = state.value;
   const [isWrong, setWrong] = useState(false);
   const [from, to] = range.value ?? [0, 0];
@@ -53,7 +53,7 @@ function QueryBar() {
       <div class="bar">
         <TypeSelect value={s.q} onChange={(q) => go({ q, sel: null, zoom: "", selected: "" })} />
         <QueryEditor text={s.q} types={(types.value.value ?? []).map((t) => t.type)} from={from} to={to} label="Selector" told={faultTold(tree.value.error?.message ?? "", s.q)} onFault={setWrong} onRun={(q) => q !== s.q && go({ q, sel: null })} />
-        <LabelsMenu title="Lines by" testid="sum" help="A line for each of these labels' values" picked={s.sum} onPick={(sum) => go({ sum })} />
+        {screen.value === "explore" && <LabelsMenu title="Lines by" testid="sum" help="A line for each of these labels' values" picked={s.sum} onPick={(sum) => go({ sum })} />}
         <RangePicker from={s.from} to={s.to} testid="range" onChange={(f, t) => go({ from: f, to: t, sel: null })} />
         <select aria-label="Refresh" data-testid="refresh" value={String(refreshEvery.value)} onChange={(e) => (refreshEvery.value = Number(e.currentTarget.value))}>
           <option value="0">No refresh</option>

@@ -37,6 +37,8 @@ function functionItems(t: Tree, node: number, binary: string): Item[] {
   const name = nameOf(t.functions, t.func[node]);
   return [
     ["Callers and callees", () => go({ panel: "sandwich", sandwich: name })],
+    // The server tells of it over time; it has not seen a file of somebody's, and a comparison is of two times.
+    ...(screen.value === "explore" ? [["Over time, and by label", () => go({ sandwich: name }, true, "function")] as Item] : []),
     // The server filters; it has not seen a file of somebody's.
     ...(screen.value === "open" ? [] : filtersOf(name, binary)),
     ["Find it in the table", () => go({ panel: "table", search: name.replace(/[.*+?^${}()|[\]\\]/g, "\\$&") })],

@@ -25,15 +25,15 @@ interface Command {
 
 const MOST = 40;
 const MOST_FUNCTIONS = 2000;
-const screenNames: Record<Screen, string> = { explore: "Explore", compare: "Compare", targets: "Targets", pipeline: "Pipeline", status: "Status", open: "Open file" };
+const screenNames: Partial<Record<Screen, string>> = { explore: "Explore", compare: "Compare", targets: "Targets", pipeline: "Pipeline", status: "Status", open: "Open file" };
 
 function commands(): Command[] {
   const s = state.value;
-  const asks = screen.value === "explore" || screen.value === "compare";
+  const asks = screen.value === "explore" || screen.value === "compare" || screen.value === "function";
   const { q } = s;
   const rest = q.includes("{") ? q.slice(q.indexOf("{")) : "{}";
   return [
-    ...(Object.keys(screenNames) as Screen[]).map((name) => ({ text: `Go to ${screenNames[name]}`, note: "screen", run: () => go({}, true, name) })),
+    ...(Object.keys(screenNames) as Screen[]).map((name) => ({ text: `Go to ${screenNames[name]!}`, note: "screen", run: () => go({}, true, name) })),
     ...shortcuts.filter((k) => k.id !== "go").map((k) => ({ text: k.text[0].toUpperCase() + k.text.slice(1), note: keyOf(k.id), run: () => act(k.id) })),
     ...(asks ? presets.map(([from, text]) => ({ text: `Last ${text}`, note: "time", run: () => go({ from, to: "now", sel: null }) })) : []),
     ...(asks ? groups.map((group) => ({ text: `Group by ${group}`, note: "graph", run: () => go({ group }) })) : []),
@@ -54,7 +54,7 @@ function functionsOf(): Command[] {
     const name = nameOf(t.functions, f);
     own.set(name, (own.get(name) ?? 0) + weights[f]);
   }
-  return [...own].map(([name, weight]) => ({ text: visible(name), note: `${format.percent(weight, t.total[0])} self`, run: () => go({ panel: "sandwich", sandwich: name }) }));
+  return [...own].map(([name, weight]) => ({ text: visible(name), note: `${format.percent(weight, t.total[0])} self`, run: () => go(screen.value === "function" ? { sandwich: name } : { panel: "sandwich", sandwich: name }) }));
 }
 
 function Palette() {

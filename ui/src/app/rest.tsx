@@ -3,6 +3,7 @@
 
 export { svgOf } from "../flame/svg.ts";
 export { Compare } from "./compare.tsx";
+export { FunctionPage } from "./function.tsx";
 export { NoData } from "./nothing.tsx";
 export { OpenFile } from "./open.tsx";
 export { Sandwich } from "./sandwich.tsx";

@@ -2,8 +2,7 @@
 // app/stopped.tsx - of an answer's time: which of the places that it is of had stopped to report before its end
 
 import * as api from "../api/client.ts";
-import { nameOfSeries } from "../chart/chart.tsx";
-import { keyOf } from "../chart/steps.ts";
+import { keyOf, nameOfSeries } from "../chart/steps.ts";
 import { visible } from "../flame/names.ts";
 import { writeSelector } from "../query/selector.ts";
 import { follows } from "./actions.ts";

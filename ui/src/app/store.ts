@@ -244,7 +244,8 @@ function questionOf(path: string, params: api.Params, of: { from: number; to: nu
 const treeQuestion = computed<Question | null>(() => {
   const s = state.value;
   const isDiff = screen.value === "compare";
-  const time = isDiff ? around.value && rangeB.value : screen.value === "explore" && range.value && panelRange.value;
+  const isOne = screen.value === "explore" || screen.value === "function";
+  const time = isDiff ? around.value && rangeB.value : isOne && range.value && panelRange.value;
   if (!selectorText.value || !time) return null;
   const [from, to] = time;
   const params = isDiff ? diffParams(s) : treeParams(s, selectorText.value, from, to);
@@ -405,7 +406,7 @@ export function start(): void {
   whenChanged(() => textOf(linesQuestion.value), () => void askSeries());
   whenChanged(() => textOf(linesQuestionB.value), () => void askSeriesB());
   whenChanged(
-    () => treeQuestion.value?.text ?? "",
+    () => (treeQuestion.value ? screen.value + treeQuestion.value.text : ""),
     () => {
       givenUp = "";
       void askTree();
@@ -561,14 +562,15 @@ export function run(): void {
   now.value = Date.now();
   void loadTypes();
   const isAsked = treeQuestion.value !== null;
-  if (isAsked && series.value.error) void askSeries();
+  if (linesQuestion.value && series.value.error) void askSeries();
   if (isAsked && seriesB.value.error && screen.value === "compare") void askSeriesB();
   if (tree.value.error && (isAsked || screen.value === "open")) void tree.value.again?.();
 }
 
 /** The same where somebody wants it, and not what was answered before. */
 export function runAnew(): void {
-  const asked = [[tree, askTree], [series, askSeries], ...(screen.value === "compare" ? [[seriesB, askSeriesB] as const] : [])] as const;
+  const lines = linesQuestion.value ? [[series, askSeries] as const] : [];
+  const asked = [[tree, askTree] as const, ...lines, ...(linesQuestionB.value ? [[seriesB, askSeriesB] as const] : [])];
   const before = asked.map(([of]) => of.value.id);
   forgetAnswers();
   run();

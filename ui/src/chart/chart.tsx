@@ -6,9 +6,8 @@ import uPlot from "uplot";
 import type { SeriesAnswer } from "../api/client.ts";
 import * as format from "../app/format.ts";
 import { visible } from "../flame/names.ts";
-import { writeName } from "../query/selector.ts";
 import { isDark } from "../theme/theme.ts";
-import { type Line, align, alone, keyOf, linesOf, totalOf } from "./steps.ts";
+import { type Line, align, alone, keyOf, linesOf, nameOfSeries, totalOf } from "./steps.ts";
 
 const MOST = 25;
 const HEIGHT = 132;
@@ -42,11 +41,6 @@ export interface ChartProps {
   onCompare: (range: [number, number]) => void; // a drag with Alt
   onLabels: (labels: Record<string, string>, x: number, y: number) => void; // a menu is asked for
   onMoment?: (at: number, x: number, y: number) => void; // one of a moment and what is around it
-}
-
-export function nameOfSeries(s: Pick<Line, "labels">): string {
-  const entries = Object.entries(s.labels);
-  return entries.length ? entries.map(([k, v]) => `${writeName(k)}=${v || "\u2013"}`).join(" ") : "all";
 }
 
 /** The heaviest first, at most so many. */

@@ -2,12 +2,25 @@
 // chart/steps.ts - totals by steps of time as lines: steps that whole profiles fit into, on one axis, with gaps where nothing came
 
 import type { Series, SeriesAnswer } from "../api/client.ts";
+import { quote, writeName } from "../query/selector.ts";
 
 export type Line = Pick<Series, "labels" | "t_ms" | "value">;
 
 /** Tells a line from all others, which its name does not: a value may hold what looks like another label. */
 export function keyOf(s: Pick<Line, "labels">): string {
   return JSON.stringify(Object.entries(s.labels));
+}
+
+/** What stands for a label without a value. */
+const NONE = "\u2013";
+
+/** As a value is written where it could be read as anything else: with what looks like another label in it, or as none. */
+const valueText = (v: string): string => (v === "" ? NONE : v.includes("=") || /^["'`]|^\u2013$/.test(v) ? quote(v) : v);
+
+/** What people read. */
+export function nameOfSeries(s: Pick<Line, "labels">): string {
+  const entries = Object.entries(s.labels);
+  return entries.length ? entries.map(([k, v]) => `${writeName(k)}=${valueText(v)}`).join(" ") : "all";
 }
 
 export interface Lines {

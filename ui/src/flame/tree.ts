@@ -511,6 +511,14 @@ export function functionNamed(f: Functions, name: string): number {
   return -1;
 }
 
+/** Of how many binaries or files there is one of this name. */
+export function countNamed(f: Functions, name: string): number {
+  const wanted = new TextEncoder().encode(name);
+  let n = 0;
+  for (let i = 0; i < f.n; i++) if (isNamed(f, i, wanted)) n++;
+  return n;
+}
+
 /** Whether weight is in frames that are not there. */
 export function hasTrimmed(t: Tree): boolean {
   return t.trimmed.size > 0 || (t.b !== undefined && t.b.trimmed.size > 0);

@@ -11,8 +11,8 @@ import { readNames, writeNames } from "../query/selector.ts";
 import { type Extra, extraColumns } from "../table/columns.ts";
 import { moment, resolve } from "./range.ts";
 
-export type Screen = "explore" | "compare" | "targets" | "pipeline" | "status" | "open";
-export const screens: Screen[] = ["explore", "compare", "targets", "pipeline", "status", "open"];
+export type Screen = "explore" | "compare" | "function" | "targets" | "pipeline" | "status" | "open";
+export const screens: Screen[] = ["explore", "compare", "function", "targets", "pipeline", "status", "open"];
 
 export type ChipKind = "SS" | "HS" | "SFF" | "HF";
 export interface Chip {
