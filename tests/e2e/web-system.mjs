@@ -60,7 +60,7 @@ export async function system(t) {
     endpoints.push(endpoint(400, "down", { error: "cannot connect" }), endpoint(401, "dropped", { last: null, labels: {} }));
     await answered("targets", { targets: [], endpoints }, async () => {
       await page.goto(`${url}targets`);
-      const rows = $("endpoints").locator("tbody tr");
+      const rows = $("endpoints").locator("> tbody > tr");
       await rows.first().waitFor();
       const first = await rows.first().innerText();
       assert((await rows.count()) === 300 && /down/.test(first) && /cannot connect/.test(first), first);
@@ -70,6 +70,20 @@ export async function system(t) {
       assert((await rows.count()) === 1 && /10\.0\.0\.17:/.test(await rows.first().innerText()), await rows.allInnerTexts());
       // Nothing of that profile is stored: there is nothing to be explored. Of CPU time there is.
       assert((await $("explore-target").count()) === 0, "memory can be explored");
+    });
+    // What the rules made of its labels; of what they left out, what they saw, which is found by its words, too.
+    const relabelled = endpoint(5, "up", { discovered: { __address__: "10.0.0.5:6060", __meta_pod: "p", zone: "a" }, labels: { zone: "b", pod: "p", env: "x" } });
+    await answered("targets", { targets: [], endpoints: [relabelled, endpoint(6, "dropped", { labels: {}, discovered: { __address__: "10.0.0.6:6060", __meta_pod: "unwanted" } })] }, async () => {
+      await page.goto(`${url}targets`);
+      await $("trace-open").first().click();
+      await $("trace").first().locator("tbody tr").first().waitFor();
+      const traced = await $("trace").first().locator("tbody tr").allInnerTexts();
+      const want = ["env\t–\tx\tadded", "pod\t–\tp\tadded", "zone\ta\tb\tchanged", "__address__\t10.0.0.5:6060\t–\tleft out, as all that begin with __", "__meta_pod\tp\t–\tleft out, as all that begin with __"];
+      assert(JSON.stringify(traced) === JSON.stringify(want), JSON.stringify(traced));
+      await page.getByLabel("Endpoints with these words").fill("unwanted");
+      await page.waitForFunction(() => document.querySelectorAll('[data-testid="trace-open"]').length === 1);
+      await $("trace-open").click();
+      assert(/relabel_configs/.test(await $("endpoints").innerText()), await $("endpoints").innerText());
     });
     await answered("targets", { targets: [], endpoints: [endpoint(3, "up", { profile: "process_cpu" })] }, async () => {
       await page.goto(`${url}targets`);

@@ -39,7 +39,7 @@ function labelsText(of: Record<string, string>): string {
 }
 
 function has(e: Endpoint, word: string): boolean {
-  return [e.job, e.profile, e.url, e.health, e.error, labelsText(e.labels)].some((t) => t.toLowerCase().includes(word));
+  return [e.job, e.profile, e.url, e.health, e.error, labelsText(e.labels), ...(e.health === "dropped" ? [labelsText(e.discovered)] : [])].some((t) => t.toLowerCase().includes(word));
 }
 
 function counts(all: Endpoint[]): string {
@@ -56,12 +56,57 @@ export function selectorOf(e: { profile: string; labels: Record<string, string> 
   return type && matchers.length ? writeSelector({ type, matchers }) : "";
 }
 
+/** What relabelling made of one label. */
+export interface Traced {
+  name: string;
+  found: string | null; // null: it was not there
+  kept: string | null;
+  what: "kept" | "changed" | "added" | "left out";
+}
+
+/** What changed first; what only the rules may see, which begin with two underscores and are of no profile, last. */
+const order: Traced["what"][] = ["added", "changed", "kept", "left out"];
+
+export function traceOf(discovered: Record<string, string>, labels: Record<string, string>): Traced[] {
+  const names = [...new Set([...Object.keys(discovered), ...Object.keys(labels)])];
+  const all = names.map((name): Traced => {
+    const [found, kept] = [discovered[name] ?? null, labels[name] ?? null];
+    return { name, found, kept, what: kept === null ? "left out" : found === null ? "added" : found === kept ? "kept" : "changed" };
+  });
+  return all.sort((a, b) => order.indexOf(a.what) - order.indexOf(b.what) || a.name.localeCompare(b.name));
+}
+
+/** Its labels as they were found, and as the profiles have them. */
+function Trace(props: { of: Endpoint }) {
+  const { discovered, labels, health } = props.of;
+  const [open, setOpen] = useState(false);
+  return (
+    <details class="trace" onToggle={(e) => setOpen(e.currentTarget.open)}>
+      <summary data-testid="trace-open">labels</summary>
+      {health === "dropped" && <p class="muted">A rule of relabel_configs leaves it out; this is what the rules saw.</p>}
+      <table class="list" data-testid="trace">
+        <thead><tr><th>Label</th><th>As it was found</th><th>Of its profiles</th><th>By the rules</th></tr></thead>
+        <tbody>
+          {open && traceOf(discovered, labels).map((t) => (
+            <tr key={t.name} class={t.what === "left out" ? "muted" : ""}>
+              <td class="mono">{visible(t.name)}</td>
+              <td class="mono wide">{t.found === null ? "\u2013" : visible(t.found)}</td>
+              <td class="mono wide">{t.kept === null ? "\u2013" : visible(t.kept)}</td>
+              <td>{t.what === "left out" && t.name.startsWith("__") ? "left out, as all that begin with __" : t.what}</td>
+            </tr>
+          ))}
+        </tbody>
+      </table>
+    </details>
+  );
+}
+
 function Row(props: { of: Endpoint }) {
   const e = props.of;
   const asked = e.last !== null;
   const q = selectorOf(e, (types.value.value ?? []).map((t) => t.type));
   return (
-    <tr title={visible(labelsText(e.health === "dropped" ? e.discovered : e.labels))}>
+    <tr>
       <td><StateChip state={e.health} /></td>
       <td>{visible(e.job)}</td>
       <td>{visible(e.profile)}</td>
@@ -69,7 +114,7 @@ function Row(props: { of: Endpoint }) {
       <td class="n">{asked ? format.value(e.duration_ns, "nanoseconds") : ""}</td>
       <td class="n">{asked ? format.value(e.bytes, "bytes") : ""}</td>
       <td class="n">{asked ? format.count(e.samples) : ""}</td>
-      <td class="wide">{visible(e.url)}{q && <> <button class="link" data-testid="explore-target" onClick={() => go({ q, sel: null, chips: [], zoom: "", selected: "" }, true, "explore")}>explore</button></>}{e.error && <div class="said">{visible(e.error)}</div>}</td>
+      <td class="wide">{visible(e.url)}{q && <> <button class="link" data-testid="explore-target" onClick={() => go({ q, sel: null, chips: [], zoom: "", selected: "" }, true, "explore")}>explore</button></>}{e.error && <div class="said">{visible(e.error)}</div>}<Trace of={e} /></td>
     </tr>
   );
 }
