@@ -316,6 +316,15 @@ await check("open_file", async () => {
   await $("flame").focus();
   await page.keyboard.press("ArrowDown");
   await page.waitForFunction((n) => document.querySelector('[data-testid="details"] h3')?.textContent === n, t.frames.name[t.nodes.frame[1]], { timeout: 3000 });
+  // What the server sends for a page, and what perf script prints.
+  const sent = Buffer.from(await (await context.request.get(`${url}api/v1/flame?q=${q}&from=${at(from)}&to=${at(to)}&format=flametree`)).body());
+  await $("open-file").setInputFiles({ name: "a.flametree", mimeType: "application/octet-stream", buffer: sent });
+  await page.locator(".drop b", { hasText: "a.flametree" }).waitFor();
+  await isShown(t.total[0]);
+  const perf = "prog 1 2.5: 7000000 cpu-clock: \n\t 1f f+0x1 (/bin/prog)\n\n";
+  await $("open-file").setInputFiles({ name: "perf.txt", mimeType: "text/plain", buffer: Buffer.from(perf) });
+  await page.locator(".drop b", { hasText: "perf.txt" }).waitFor();
+  await isShown(7e6);
   await $("open-file").setInputFiles({ name: "b.txt", mimeType: "text/plain", buffer: Buffer.from("no profile\n") });
   await page.waitForSelector('[data-testid="error"]');
 });

@@ -9,8 +9,8 @@ import { plainRows } from "../src/flame/fold.ts";
 import type { Look } from "../src/flame/look.ts";
 import { svgOf } from "../src/flame/svg.ts";
 import { type Tree, nameOf } from "../src/flame/tree.ts";
-import { NotAProfile, readProfile, treeOfProfile, treeOfTwo } from "../src/open/profile.ts";
-import { random } from "./random.ts";
+import { NotAProfile, readProfile, treeOfFile, treeOfProfile, treeOfTwo } from "../src/open/profile.ts";
+import { encode, random, randomStacks, treeOf } from "./random.ts";
 
 const bytes = (text: string) => new TextEncoder().encode(text);
 
@@ -175,4 +175,50 @@ test("of a pprof's values those are shown that it names, else the last", () => {
   assert.equal(readProfile(bytes([[14, 3]]), "x.pb").usual, 1);
   assert.equal(readProfile(bytes([[14, 2]]), "x.pb").usual, 1);
   assert.equal(readProfile(bytes([[14, 99]]), "x.pb").usual, 1);
+});
+
+const perf = `# captured on: some day
+#
+python3 18474/18475 [001] 28614.651836:   10101010 cpu-clock:pppH: 
+\t          167aeb operator new(unsigned long)+0x2b (/usr/lib/libc++ (1).so)
+\t          24a33c std::map<int, (anonymous namespace)::X>::at (inlined)
+\t          24a33c run (a thing)+0x36c (/tmp/prog (deleted))
+\tffffffff821e8fc0 do_syscall_64+0x40 ([kernel.kallsyms])
+\t    7f213d65ea00 [unknown] ([unknown])
+
+Web Content   999 28614.662585:          3 page-faults: 
+\t          13d59a f (/bin/x)
+
+         timeout 18520 28616.752119:          4 page-faults:  ffffffff81b73c18 _copy_to_user+0x28 ([kernel.vmlinux])
+         timeout 18520 28616.752200:          5 page-faults:      7fe585f116f0 strtod+0x0 (/lib/libc.so.6)
+swapper     0 [000] 28617.000000: sched:sched_switch: prev_comm=swapper/0 prev_pid=0
+`;
+
+test("perf script: stacks and single frames, several events, symbols with blanks and brackets", () => {
+  const p = readProfile(bytes(perf), "perf.txt");
+  assert.deepEqual(p.types.map((t) => `${t.type} ${t.unit}`), ["cpu-clock:pppH samples count", "cpu-clock:pppH nanoseconds", "page-faults samples count", "page-faults count", "sched:sched_switch samples count", "sched:sched_switch count"]);
+  const stacks = p.stacks.map((s) => [s.frames.map((f) => `${p.frames[f].name}@${p.frames[f].binary}`).join(";"), ...s.values]);
+  assert.deepEqual(stacks, [
+    ["python3@;[unknown]@;do_syscall_64@[kernel];run (a thing)@/tmp/prog;std::map<int, (anonymous namespace)::X>::at@;operator new(unsigned long)@/usr/lib/libc++ (1).so", 1, 10101010, 0, 0, 0, 0],
+    ["Web Content@;f@/bin/x", 0, 0, 1, 3, 0, 0],
+    ["timeout@;_copy_to_user@[kernel]", 0, 0, 1, 4, 0, 0],
+    ["timeout@;strtod@/lib/libc.so.6", 0, 0, 1, 5, 0, 0],
+    ["swapper@", 0, 0, 0, 0, 1, 1],
+  ]);
+  assert.equal(treeOfProfile(p, p.usual).total[0], 10101010);
+  assert.throws(() => readProfile(bytes(`${perf}what is this\n`), "x"), /line 16 is neither/);
+  // Folded stacks are none of perf's, whatever they say.
+  assert.equal(treeOfProfile(readProfile(bytes("main;at 12.5: 3 x: 7\n"), "x"), 0).total[0], 7);
+});
+
+test("a server's flame tree is a file as others: alone as it is, beside another one by its stacks", () => {
+  const tree = treeOf(randomStacks(7, 400));
+  const sent = encode(tree);
+  const alone = treeOfFile({ bytes: sent, name: "t" }, null, -1);
+  assert.equal(alone.tree.n, tree.n);
+  assert.deepEqual([...alone.tree.total], [...tree.total]);
+  const same = treeOfFile({ bytes: sent, name: "t" }, { bytes: sent, name: "t" }, -1).tree;
+  assert.deepEqual([...same.total], [...same.b!.total]);
+  assert.equal(same.total[0], tree.total[0]);
+  assert.throws(() => treeOfFile({ bytes: sent.slice(0, 100), name: "t" }, null, -1));
 });

@@ -138,7 +138,7 @@ export function OpenFile() {
           <>
             <svg class="icon" viewBox="0 0 24 24" width="48" height="48" aria-hidden="true"><path d="M12 16V4m-5 5 5-5 5 5M4 15v4a1 1 0 0 0 1 1h14a1 1 0 0 0 1-1v-4" /></svg>
             <h1>Drop a profile here</h1>
-            <p class="muted">pprof, folded stacks or speedscope, in gzip or not. It stays in this page: nothing is sent anywhere.</p>
+            <p class="muted">pprof, folded stacks, speedscope, what <code>perf script</code> prints, or a flame tree of a server, in gzip or not. It stays in this page: nothing is sent anywhere.</p>
           </>
         )}
         {o && <b>{o.file.name}</b>}

@@ -448,6 +448,9 @@ export function diffWidths(parent: Int32Array, a: Float64Array, b: Float64Array,
   return width;
 }
 
+const MAGIC = [0x46, 0x54, 0x52, 0x31]; // "FTR1"
+export const isFlameTree = (bytes: Uint8Array): boolean => MAGIC.every((b, i) => bytes[i] === b) && bytes[5] === 0; // no text has a 0
+
 export function decodeTree(bytes: Uint8Array): Tree {
   if (bytes.length < HEAD_BYTES) fail("it is too short");
   const view = new DataView(bytes.buffer, bytes.byteOffset, bytes.byteLength);

@@ -5,8 +5,9 @@
 // the file. Bytes may come from anywhere: what does not fit is an error with a sentence.
 
 import { TreeBuilder } from "../flame/build.ts";
-import type { Tree } from "../flame/tree.ts";
+import { type Tree, decodeTree, isFlameTree, nameOf, textAt } from "../flame/tree.ts";
 import { readFolded } from "./folded.ts";
+import { isPerf, readPerf } from "./perf.ts";
 import { readPprof } from "./pprof.ts";
 import { readSpeedscope } from "./speedscope.ts";
 
@@ -32,13 +33,47 @@ export interface Profile {
 
 export class NotAProfile extends Error {}
 
+/** Stacks out of a tree, each with what its leaf has itself: to be held against those of another file. */
+function stacksOf(t: Tree): Profile {
+  if (t.b) throw new NotAProfile("This flame tree is a comparison already.");
+  const f = t.functions;
+  const frames = Array.from({ length: f.n }, (_, i) => ({ name: nameOf(f, i), file: textAt(f.files, f.file[i]), binary: textAt(f.binaries, f.binary[i]), line: f.line[i] }));
+  const stacks: Profile["stacks"] = [];
+  const way: number[] = [];
+  for (let i = 0; i < t.n; i++) {
+    way.length = Math.max(t.depth[i] - 1, 0);
+    if (i > 0) way.push(t.func[i]);
+    const own = t.self[i] + (t.trimmed.get(i) ?? 0);
+    if (own) stacks.push({ frames: [...way], values: [own] });
+  }
+  return { types: [typeOf(t)], usual: 0, frames, stacks };
+}
+
+const typeOf = (t: Tree): SampleType => ({ type: "weight", unit: t.meta.unit ?? "count" });
+
+/** What is drawn of a file: by itself, or beside another one. */
+export function treeOfFile(file: { bytes: Uint8Array; name: string }, against: { bytes: Uint8Array; name: string } | null, wanted: number): { tree: Tree; types: SampleType[]; index: number } {
+  // As the server sends it: a tree, and no stacks.
+  if (!against && isFlameTree(file.bytes)) {
+    const tree = decodeTree(file.bytes);
+    return { tree, types: [typeOf(tree)], index: 0 };
+  }
+  const profile = readProfile(file.bytes, file.name);
+  const index = wanted < 0 ? profile.usual : wanted;
+  const tree = against ? treeOfTwo(profile, readProfile(against.bytes, against.name), index) : treeOfProfile(profile, index);
+  return { tree, types: profile.types, index };
+}
+
 export function readProfile(bytes: Uint8Array, name: string): Profile {
+  if (isFlameTree(bytes)) return stacksOf(decodeTree(bytes));
   const first = bytes.find((b) => b > 0x20);
   if (first === undefined) throw new NotAProfile(`${name} is empty.`);
   if (first === 0x7b) return readSpeedscope(JSON.parse(new TextDecoder().decode(bytes)));
   // A pprof begins with a field of its first kinds; text has no byte below a tab.
   const text = bytes.subarray(0, 4096).every((b) => b >= 0x09 && b !== 0x7f) && bytes[0] !== 0x0a;
-  return text ? readFolded(new TextDecoder().decode(bytes)) : readPprof(bytes);
+  if (!text) return readPprof(bytes);
+  const lines = new TextDecoder().decode(bytes);
+  return isPerf(lines) ? readPerf(lines) : readFolded(lines);
 }
 
 /** A and B in one tree: of both the values that are named alike, which B must have. Frames are one by name, file and binary. */

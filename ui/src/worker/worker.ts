@@ -14,7 +14,7 @@ import { search } from "../flame/search.ts";
 import { significance } from "../flame/significance.ts";
 import { splice } from "../flame/splice.ts";
 import { type Tree, decodeTree, weightsOf } from "../flame/tree.ts";
-import { readProfile, treeOfProfile, treeOfTwo } from "../open/profile.ts";
+import { treeOfFile } from "../open/profile.ts";
 import type { Answers, Request, Said, Uses } from "./rpc.ts";
 
 const trees = new Map<number, Tree>();
@@ -57,11 +57,9 @@ type Handlers = { [K in keyof Answers]: (r: Extract<Request, { op: K }>) => Answ
 const handlers: Handlers = {
   decode: (r) => keepWhole(ofType(decodeTree(r.bytes), r.type)),
   open: (r) => {
-    const profile = readProfile(r.file.bytes, r.file.name);
-    const index = r.index < 0 ? profile.usual : r.index;
-    const tree = r.against ? treeOfTwo(profile, readProfile(r.against.bytes, r.against.name), index) : treeOfProfile(profile, index);
-    const { type, unit } = profile.types[index];
-    return { ...keepWhole(ofType(tree, `:${type}:${unit}`)), types: profile.types, index };
+    const { tree, types, index } = treeOfFile(r.file, r.against, r.index);
+    const { type, unit } = types[index];
+    return { ...keepWhole(ofType(tree, `:${type}:${unit}`)), types, index };
   },
   arrange: (r) => {
     const { norm, wide, loops, inverted, into, byName: isByName } = r.how;
