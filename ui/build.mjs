@@ -4,7 +4,7 @@
 //	node build.mjs [DIR]
 //
 // Writes DIR (ui/dist) anew: index.html, icon.svg, licences.txt, app-HASH.js and the pieces that
-// it needs at once or later, worker-HASH.js, app-HASH.css, and `files`, which lists them
+// it needs at once or later, worker-HASH.js and files-HASH.js, which that one fetches, app-HASH.css, and `files`, which lists them
 // for whoever embeds them: NAME TYPE, and whether the name changes with the content.
 
 import { createHash } from "node:crypto";
@@ -71,7 +71,9 @@ function named(name, bytes) {
   return `${name.slice(0, dot)}-${hash}${name.slice(dot)}`;
 }
 
-const [worker] = await bundle("src/worker/worker.ts", { format: "iife" });
+const [files] = await bundle("src/worker/files.ts", { format: "iife" });
+const filesName = named("files.js", files.contents);
+const [worker] = await bundle("src/worker/worker.ts", { format: "iife", define: { FILES: JSON.stringify(filesName) } });
 const workerName = named("worker.js", worker.contents);
 const { scriptName, preloads, scripts } = await pieces("src/main.tsx", { plugins: [withoutIntl], jsx: "automatic", jsxImportSource: "preact", define: { WORKER: JSON.stringify(workerName) } });
 const [style] = await bundle("src/theme/all.css");
@@ -83,16 +85,17 @@ const licences = ["preact", "@preact/signals", "@preact/signals-core", "uplot"]
   .map((name) => `${name}\n\n${readFileSync(join(here, "node_modules", name, "LICENSE"), "utf8").trim()}\n`)
   .join("\n----\n\n");
 
-const files = [
+const all = [
   ["index.html", "text/html; charset=utf-8", page, false],
   ["licences.txt", "text/plain; charset=utf-8", licences, false],
   ["icon.svg", "image/svg+xml", readFileSync(join(here, "src/icon.svg")), false],
   ...scripts.map(([name, contents]) => [name, "text/javascript; charset=utf-8", contents, true]),
   [workerName, "text/javascript; charset=utf-8", worker.contents, true],
+  [filesName, "text/javascript; charset=utf-8", files.contents, true],
   [styleName, "text/css; charset=utf-8", style.contents, true],
 ];
 
 rmSync(out, { recursive: true, force: true });
 mkdirSync(out, { recursive: true });
-for (const [name, , bytes] of files) writeFileSync(join(out, name), bytes);
-writeFileSync(join(out, "files"), files.map(([name, type, , hashed]) => `${name}\t${type}\t${hashed ? 1 : 0}\n`).join(""));
+for (const [name, , bytes] of all) writeFileSync(join(out, name), bytes);
+writeFileSync(join(out, "files"), all.map(([name, type, , hashed]) => `${name}\t${type}\t${hashed ? 1 : 0}\n`).join(""));

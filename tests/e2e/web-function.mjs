@@ -29,6 +29,34 @@ export async function oneFunction(t) {
     const row = await $("function-labels").locator("li").first().innerText();
     assert(want > 0 && /100 %/.test(row), row);
   });
+  await check("a_service_is_chosen_of_all", async () => {
+    await open(`explore?q=${encodeURIComponent(`${cpu}{}`)}&${fixed}`);
+    await $("service").locator("summary").click();
+    const label = (await json(`api/v1/labels?match=${encodeURIComponent(`${cpu}{}`)}&from=${at(from)}&to=${at(to)}`)).labels.map((l) => l.name).includes("service_name") ? "service_name" : "comm";
+    const { values } = await json(`api/v1/values?label=${label}&match=${encodeURIComponent(`${cpu}{}`)}&from=${at(from)}&to=${at(to)}`);
+    const most = [...values].sort((a, b) => b.series - a.series || a.name.localeCompare(b.name))[0];
+    await $(`service-${most.name}`).waitFor();
+    assert((await $("service").locator("button").first().getAttribute("data-testid")) === `service-${most.name}`, "not the one with the most series first");
+    await $(`service-${most.name}`).click();
+    await page.waitForFunction((q) => new URL(location.href).searchParams.get("q") === q, `${cpu}{${label}="${most.name}"}`);
+    assert((await $("service").count()) === 0, "it is offered where it has been chosen");
+  });
+  await check("a_legends_entry_is_left_out", async () => {
+    await open(`explore?q=${q}&${fixed}`);
+    const names = $("legend").locator("[aria-pressed]");
+    const n = await names.count();
+    const first = (await names.first().innerText()).trim();
+    const want = await tree(`&hide=${encodeURIComponent(`bin:~(^|/)${first.replace(/[.*+?^${}()|[\]\\]/g, "\\$&")}$`)}`);
+    await $("fg-legend-0-hide").click();
+    await page.waitForFunction(() => new URL(location.href).searchParams.has("f"));
+    await t.ready();
+    assert((await $("flame").getAttribute("aria-label")).includes(` ${want.nodes.frame.length - 1} frames`), `not what the server has without ${first}`);
+    assert((await names.count()) === n - 1 && !(await names.allInnerTexts()).some((x) => x.trim() === first), `${first} is still there`);
+    await $("fg-colour").selectOption("kind");
+    const kinds = await names.allInnerTexts();
+    await $("fg-legend-0-hide").click();
+    await page.waitForFunction((k) => new URL(location.href).searchParams.get("f").endsWith(`HF:kind:=${k}`), kinds[0].trim());
+  });
   await check("a_functions_line_is_the_servers", async () => {
     // As often as it is asked for a step, it is told what the server has of that time: together all of it.
     const asked = [];
@@ -44,6 +72,20 @@ export async function oneFunction(t) {
     // A minute later than everything there is nothing, which is no error.
     await page.goto(`${url}function?q=${encodeURIComponent(`${cpu}{comm="nobody"}`)}&from=${from}&to=${to}&sw=${name}`);
     await page.getByText("is not in this answer").waitFor();
+  });
+  await check("what_reads_files_comes_with_the_first_one", async () => {
+    let n = 0;
+    const fails = (route) => (n++, route.fulfill({ status: 500, body: "" }));
+    await page.route("**/files-*.js", fails);
+    await page.goto(`${url}open`);
+    await $("drop").waitFor();
+    assert(n === 0, "it is fetched before there is a file");
+    await $("open-file").setInputFiles({ name: "a.folded", mimeType: "text/plain", buffer: Buffer.from("main;f 7\n") });
+    await page.waitForSelector('[data-testid="error"]');
+    await page.unroute("**/files-*.js", fails);
+    await $("retry").click();
+    await t.ready();
+    assert(n === 1 && (await $("quality").innerText()).startsWith("7"), `${n}, ${await $("quality").innerText()}`);
   });
   await check("a_function_that_nobody_named_is_chosen", async () => {
     await page.goto(`${url}function?q=${q}&${fixed}`);

@@ -485,8 +485,10 @@ export async function ways(t) {
     await page.route("**/api/v1/targets?*", (route) => route.fulfill({ json: { targets: [], endpoints: [endpoint] } }));
     await page.goto(`${url}targets`);
     await $("endpoints").getByText(shown).first().waitFor();
-    const row = $("endpoints").locator("tbody tr");
-    assert(!/[\u202e\u0007]/.test((await row.textContent()) + (await row.getAttribute("title"))), await row.textContent());
+    await $("trace-open").click();
+    await $("trace").getByText(shown).first().waitFor();
+    const row = $("endpoints").locator("> tbody > tr");
+    assert(!/[\u202e\u0007]/.test(await row.textContent()), await row.textContent());
     await page.unroute("**/api/v1/targets?*");
   });
   await check("twice_the_time_by_rates", async () => {

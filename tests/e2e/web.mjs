@@ -266,6 +266,7 @@ await check("completion", async () => {
   await $("query").fill("");
   await $("query").pressSequentially(cpu.slice(0, 5));
   await $("query-list").getByText(cpu, { exact: true }).waitFor();
+  assert(/[1-9]\d* profiles/.test(await $("query-list").innerText()), `a type without its count: ${await $("query-list").innerText()}`);
   await $("query").pressSequentially(`${cpu.slice(5)}{com`);
   // Types are not offered where a label stands, however long its names take.
   await page.waitForTimeout(300);
@@ -325,6 +326,7 @@ await check("open_file", async () => {
   await $("open-file").setInputFiles({ name: "perf.txt", mimeType: "text/plain", buffer: Buffer.from(perf) });
   await page.locator(".drop b", { hasText: "perf.txt" }).waitFor();
   await isShown(7e6);
+  assert(!(await $("quality").innerText()).includes("average"), `of no time there is no average: ${await $("quality").innerText()}`);
   await $("open-file").setInputFiles({ name: "b.txt", mimeType: "text/plain", buffer: Buffer.from("no profile\n") });
   await page.waitForSelector('[data-testid="error"]');
 });

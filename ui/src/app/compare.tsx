@@ -27,7 +27,7 @@ function Side(props: { name: string; q: string; from: string; to: string; testid
     <div class="bar" data-testid={props.testid}>
       <b class="side">{props.name}</b>
       <TypeSelect value={props.q} onChange={(q) => props.onChange(q, props.from, props.to)} />
-      <QueryEditor text={props.q} types={(types.value.value ?? []).map((t) => t.type)} from={from} to={to} label={`Selector of ${props.name}`} told={faultTold(tree.value.error?.message ?? "", props.q, props.name)} testid={`${props.testid}-query`} onRun={(q) => q !== props.q && props.onChange(q, props.from, props.to)} />
+      <QueryEditor text={props.q} types={types.value.value ?? []} from={from} to={to} label={`Selector of ${props.name}`} told={faultTold(tree.value.error?.message ?? "", props.q, props.name)} testid={`${props.testid}-query`} onRun={(q) => q !== props.q && props.onChange(q, props.from, props.to)} />
       <RangePicker from={props.from} to={props.to} testid={`${props.testid}-range`} onChange={(f, t) => props.onChange(props.q, f, t)} />
     </div>
   );

@@ -2,6 +2,7 @@
 // app/explore.tsx - Explore: a selector, its totals over time, and where the weight is
 
 import { useEffect, useState } from "preact/hooks";
+import type { TypeInfo } from "../api/client.ts";
 import { Chart } from "../chart/chart.tsx";
 import { QueryEditor } from "../query/editor.tsx";
 import { faultTold } from "../query/selector.ts";
@@ -14,6 +15,7 @@ import { type Item, Popup } from "./popup.tsx";
 import { RangePicker } from "./range.tsx";
 import { Results } from "./results.tsx";
 import { valueItems } from "./values.ts";
+import { ServiceMenu, isWhole } from "./service.tsx";
 import * as format from "./format.ts";
 import { failed, go, isCpu, isRate, loadTypes, range, refreshEvery, run, runAnew, screen, series, state, tree, types } from "./store.ts";
 
@@ -27,6 +29,16 @@ export function typeLabel(type: string): string {
   return sample === name || !sample ? name : `${name} \u00b7 ${sample}${unit && unit !== "count" && unit !== "nanoseconds" && unit !== "bytes" ? ` (${unit})` : ""}`;
 }
 
+/** Those of one name stand together, in the server's order. */
+function groupsOf(all: TypeInfo[]): [name: string, types: TypeInfo[]][] {
+  const of = new Map<string, TypeInfo[]>();
+  for (const t of all) {
+    const name = t.type.slice(0, t.type.indexOf(":"));
+    of.set(name, [...(of.get(name) ?? []), t]);
+  }
+  return [...of];
+}
+
 export function TypeSelect(props: { value: string; onChange: (q: string) => void }) {
   const all = types.value.value ?? [];
   const type = typeOf(props.value);
@@ -34,11 +46,7 @@ export function TypeSelect(props: { value: string; onChange: (q: string) => void
   return (
     <select aria-label="Profile type" data-testid="type-select" value={type} onChange={(e) => props.onChange(`${e.currentTarget.value}${rest}`)}>
       {!all.some((t) => t.type === type) && <option value={type}>{type ? typeLabel(type) : "Profile type"}</option>}
-      {all.map((t) => (
-        <option key={t.type} value={t.type} title={t.type}>
-          {typeLabel(t.type)}
-        </option>
-      ))}
+      {groupsOf(all).map(([name, those]) => <optgroup key={name} label={name}>{those.map((t) => <option key={t.type} value={t.type} title={`${t.type}: ${t.description}`}>{typeLabel(t.type)}</option>)}</optgroup>)}
     </select>
   );
 }
@@ -52,7 +60,7 @@ export function QueryBar() {
     <section class="querybar" aria-label="Query">
       <div class="bar">
         <TypeSelect value={s.q} onChange={(q) => go({ q, sel: null, zoom: "", selected: "" })} />
-        <QueryEditor text={s.q} types={(types.value.value ?? []).map((t) => t.type)} from={from} to={to} label="Selector" told={faultTold(tree.value.error?.message ?? "", s.q)} onFault={setWrong} onRun={(q) => q !== s.q && go({ q, sel: null })} />
+        <QueryEditor text={s.q} types={types.value.value ?? []} from={from} to={to} label="Selector" told={faultTold(tree.value.error?.message ?? "", s.q)} onFault={setWrong} onRun={(q) => q !== s.q && go({ q, sel: null })} />
         {screen.value === "explore" && <LabelsMenu title="Lines by" testid="sum" help="A line for each of these labels' values" picked={s.sum} onPick={(sum) => go({ sum })} />}
         <RangePicker from={s.from} to={s.to} testid="range" onChange={(f, t) => go({ from: f, to: t, sel: null })} />
         <select aria-label="Refresh" data-testid="refresh" value={String(refreshEvery.value)} onChange={(e) => (refreshEvery.value = Number(e.currentTarget.value))}>
@@ -64,11 +72,10 @@ export function QueryBar() {
           Run
         </button>
       </div>
-      {type && (
-        <p class="about" data-testid="type-description">
-          {type.description}
-        </p>
-      )}
+      <div class="under">
+        {type && <p class="about" data-testid="type-description">{type.description}</p>}
+        {isWhole.value && <ServiceMenu />}
+      </div>
     </section>
   );
 }

@@ -2,7 +2,7 @@
 // app/flamepane.tsx - the flame graph with what stands around it: where it is, details, what the colours mean
 
 import { useEffect, useLayoutEffect, useMemo, useState } from "preact/hooks";
-import { type Coloring, changePalettes, colorFrames, diffSteps, fills } from "../flame/color.ts";
+import { type Coloring, changePalettes, colorFrames, diffSteps, fills, filterOfEntry } from "../flame/color.ts";
 import { chainOf, foldChains, plainRows } from "../flame/fold.ts";
 import { visible } from "../flame/names.ts";
 import { FlamePanel } from "../flame/panel.tsx";
@@ -60,6 +60,9 @@ export function Legend(props: { tree: Tree; coloring: Coloring; kept: number; on
           <button class="plain" data-testid={`fg-legend-${i}`} aria-pressed={props.kept === i || props.kept < 0} title="Point: where it is. Click: it alone, until the next click." onMouseEnter={() => props.onPoint(i)} onMouseLeave={() => props.onPoint(-1)} onClick={() => props.onKeep(props.kept === i ? -1 : i)}>
             <span class="swatch" style={{ background: fills[e.fill] }} /> {visible(e.text)}
           </button>
+          {screen.value === "explore" && filterOfEntry(state.value.color, e.text) && (
+            <button class="plain hide" data-testid={`fg-legend-${i}-hide`} aria-label={`Leave frames of ${visible(e.text)} out`} title="Leave its frames out: a filter" onClick={() => addChip("HF", filterOfEntry(state.value.color, e.text))}>×</button>
+          )}
         </li>
       ))}
       {state.value.color === "label" && !state.value.by.length && <li class="muted">pick under Labels which of them lead the stacks</li>}

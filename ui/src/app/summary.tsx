@@ -60,7 +60,7 @@ export function Summary(props: { kept: Answer; drawn: Drawn; seconds: number }) 
     <div class="summary" data-testid="quality">
       <b>{format.value(t.total[0], unit)}</b>
       {t.b && <span>→ <b>{format.value(t.b.total[0], unit)}</b> in B</span>}
-      {unit === "nanoseconds" && !t.b && <span>{format.rate(t.total[0], props.seconds, unit, isCpuTime(t.meta.type ?? ""))} on average</span>}
+      {unit === "nanoseconds" && !t.b && props.seconds > 0 && <span>{format.rate(t.total[0], props.seconds, unit, isCpuTime(t.meta.type ?? ""))} on average</span>}
       {screen.value === "explore" && <span>{format.time(from, state.value.utc)} – {format.time(to, state.value.utc)}</span>}
       <SampleFigures tree={t} from={from} to={to} />
       <QualityFigures tree={t} />

@@ -21,6 +21,12 @@ function narrowed(s: State, matcher: Matcher): Partial<State> | null {
   return q === null || b === null ? null : { q, b: { ...s.b, q: b }, sel: screen.value === "compare" ? s.sel : null, zoom: "", selected: "" };
 }
 
+/** Only what has this value. */
+export function narrowTo(name: string, value: string): void {
+  const only = narrowed(state.value, { name, op: "=", value });
+  if (only) go(only);
+}
+
 export function valueItems(name: string, value: string): Item[] {
   const s = state.value;
   const only = narrowed(s, { name, op: "=", value });

@@ -111,6 +111,16 @@ function colorByLabel(t: Tree): Coloring {
   return { byNode: true, of: Uint8Array.from(entry, (i) => legend[i].fill), legend, entry };
 }
 
+const escaped = (text: string): string => text.replace(/[.*+?^${}()|[\]\\]/g, "\\$&");
+
+/** The filter that finds the frames of an entry, as the server takes it; "": there is none. */
+export function filterOfEntry(by: ColorBy, text: string): string {
+  if (by === "kind") return `kind:=${text}`;
+  if (by === "binary" && text !== "[unknown]") return `bin:~(^|/)${escaped(text)}$`;
+  if (by === "file" && text.includes("/")) return `file:~^${escaped(text)}/[^/]*$`;
+  return "";
+}
+
 export function colorFrames(t: Tree, by: ColorBy): Coloring {
   const self = t.weights ?? weightsOf(t);
   if (by === "self") return colorBySelf(t, self);

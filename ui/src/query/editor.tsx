@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // query/editor.tsx - the selector as text, with what may come next below it
 
+import { count } from "../app/format.ts";
 import { visible } from "../flame/names.ts";
 import { useEffect, useId, useRef, useState } from "preact/hooks";
 import * as api from "../api/client.ts";
@@ -8,7 +9,7 @@ import { type Fault, type Place, meaning, parseSelector, placeAt, quote, writeNa
 
 export interface EditorProps {
   text: string;
-  types: string[];
+  types: api.TypeInfo[];
   from: number;
   to: number;
   onRun: (text: string) => void;
@@ -43,10 +44,10 @@ async function offersFor(place: Place, props: EditorProps, text: string): Promis
   const typed = place.what === "nothing" ? "" : "quoted" in place && place.quoted ? meaning(place.text, text[place.from - 1]) : place.text;
   const begins = (s: string) => s.toLowerCase().includes(typed.toLowerCase());
   const type = text.slice(0, Math.max(text.indexOf("{"), 0)).trim();
-  const match = props.types.includes(type) ? `${type}{}` : "";
+  const match = props.types.some((t) => t.type === type) ? `${type}{}` : "";
   switch (place.what) {
     case "type":
-      return props.types.filter(begins).map((t) => ({ text: t, note: "" }));
+      return props.types.filter((t) => begins(t.type)).map((t) => ({ text: t.type, note: `${count(t.profiles)} profiles` }));
     case "label": {
       const { labels } = await api.labels(match, props.from, props.to);
       return labels.filter((l) => begins(l.name)).map((l) => ({ text: l.name, note: `${l.series} series` }));

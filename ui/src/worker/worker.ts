@@ -14,8 +14,19 @@ import { search } from "../flame/search.ts";
 import { significance } from "../flame/significance.ts";
 import { splice } from "../flame/splice.ts";
 import { type Tree, decodeTree, weightsOf } from "../flame/tree.ts";
-import { treeOfFile } from "../open/profile.ts";
+import type { treeOfFile } from "../open/profile.ts";
 import type { Answers, Request, Said, Uses } from "./rpc.ts";
+
+/** Of the build: the file that files.ts is in. */
+declare const FILES: string;
+declare function importScripts(url: string): void;
+
+/** Most people open no file: what reads them comes with the first one. */
+function reader(): typeof treeOfFile {
+  const all = globalThis as { treeOfFile?: typeof treeOfFile };
+  if (!all.treeOfFile) importScripts(FILES);
+  return all.treeOfFile!;
+}
 
 const trees = new Map<number, Tree>();
 /** Another worker, started when this one has ended, does not give its numbers again. */
@@ -57,7 +68,7 @@ type Handlers = { [K in keyof Answers]: (r: Extract<Request, { op: K }>) => Answ
 const handlers: Handlers = {
   decode: (r) => keepWhole(ofType(decodeTree(r.bytes), r.type)),
   open: (r) => {
-    const { tree, types, index } = treeOfFile(r.file, r.against, r.index);
+    const { tree, types, index } = reader()(r.file, r.against, r.index);
     const { type, unit } = types[index];
     return { ...keepWhole(ofType(tree, `:${type}:${unit}`)), types, index };
   },
