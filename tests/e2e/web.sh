@@ -38,12 +38,16 @@ curl -sI "${url}explore" >"$dir/head"
 expect web.heads_alone 'HTTP/1.1 200' "$dir/head"
 header nothing_of_the_api api/v1/nothing 'application/problem+json'
 
+# Pages of one's own: the second server's are a copy, of which one is not quite the same.
+cp -R "$top_srcdir/ui/dist" "$dir/pages"
+sed -i 's/<head>/<head><meta name="generator" content="somebody">/' "$dir/pages/index.html"
+
 # A second server, of whose profiles those of three hours ago are in a block that is damaged, and others are not.
 trap 'daemon_stop; far_stop; rm -rf "$dir"' EXIT
 cat >"$dir/far.yaml" <<END
 inputs: {receive: {}}
 storage: {local: {path: $dir/far/store, seal_interval: 1s}}
-outputs: {web: {}}
+outputs: {web: {ui_dir: pages}}
 END
 # far_send NAME TIME: ten samples of main, which calls NAME
 far_send() {
@@ -58,6 +62,21 @@ if far_start 0 && far_send lost $((now - 10800)) && wait_for 60 far_block; then
 	far_send kept $((now - 60))
 fi >"$dir/far.said" 2>&1
 partial=$(sed -n 's/.*is ready at \(http:[^ ,]*\).*/\1/p' "$dir/far.log")/
+
+curl -s "$partial" >"$dir/body"
+expect web.pages_of_a_directory 'content="somebody"' "$dir/body"
+curl -s "$partial$script" >"$dir/body"
+if cmp -s "$dir/body" "$dir/pages/$script"; then ok web.files_of_a_directory; else not_ok web.files_of_a_directory "$script is another"; fi
+mkdir "$dir/empty" && printf '../far.yaml\ttext/plain\t0\n' >"$dir/empty/files"
+for bad in none empty; do
+	"$decima" run --plugin-path "$plugins" --data "$dir/bad" -c "$dir/far.yaml" --set outputs.web.ui_dir="$dir/$bad" \
+		--set "storage.local.path=$dir/bad/store" --set "server.listen=[\"unix:$dir/bad.sock\"]" >"$dir/bad.log" 2>&1 &
+	bad_daemon=$!
+	said() { grep -q "ui_dir: .*$dir/$bad/files" "$dir/bad.log"; }
+	if wait_for 20 said; then ok "web.directory_$bad"; else not_ok "web.directory_$bad" "$(last_words "$dir/bad.log")"; fi
+	kill $bad_daemon 2>/dev/null
+	wait $bad_daemon
+done
 
 compile worker chain.c -fno-omit-frame-pointer -DLEAF_FRAME
 compile nameless chain.c -fno-omit-frame-pointer -DLEAF_FRAME -s -Wl,--build-id=none

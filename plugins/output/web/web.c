@@ -2,15 +2,21 @@
 /*
  * plugins/output/web/web.c - the pages: the files of ui/dist, offered at the server's addresses
  *
- * The files are in this object as they are (assets.h, made from ui/dist/files); the host packs and serves them. The page
+ * The files are in this object as they are (assets.h, made from ui/dist/files), or with ui_dir in a directory like ui/dist; the
+ * host packs and serves them. The page
  * asks /api/v1 of the same server and nobody else, which the Content-Security-Policy (W3C, CSP Level 3) makes the browser
  * hold it to: no script, style or connection of another origin, no code out of text but the worker's, by one policy.
  */
+#include <errno.h>
+#include <fcntl.h>
 #include <string.h>
 
 #include <decima/plugin.h>
 
+#include "core/base/buf.h"
+#include "core/base/cleanup.h"
 #include "core/base/error.h"
+#include "core/base/fd.h"
 #include "core/base/mem.h"
 #include "plugins/output/web/assets.h"
 
@@ -20,8 +26,36 @@
 	"frame-ancestors 'none'; require-trusted-types-for 'script'; trusted-types decima-worker"
 #define SHARED "Referrer-Policy: no-referrer\r\nCross-Origin-Opener-Policy: same-origin\r\n"
 
+enum { LIST_MAX = 64 << 10, FILE_MAX = 16 << 20 };
+
+struct web_config {
+	const char *ui_dir;
+};
+
+static const struct dcm_option rows[] = {
+	{
+		.name = "ui_dir",
+		.type = DCM_OPT_STRING,
+		.offset = offsetof(struct web_config, ui_dir),
+		.flags = DCM_OPT_PATH | DCM_OPT_RESTART,
+		.doc = "A directory as ui/build.mjs makes it, whose files are served and not those "
+		       "that are built in: for "
+		       "pages of one's own. They are read at the start, and everybody may load "
+		       "them.",
+	},
+};
+
+static const struct dcm_table options = {
+	.size = sizeof(options),
+	.option_size = sizeof(struct dcm_option),
+	.struct_size = sizeof(struct web_config),
+	.n_options = sizeof(rows) / sizeof(rows[0]),
+	.options = rows,
+};
+
 struct web {
 	const struct dcm_host *host;
+	const struct web_config *config;
 };
 
 static int web_open(const struct dcm_host *host, const void *config, void **ret_instance,
@@ -29,10 +63,10 @@ static int web_open(const struct dcm_host *host, const void *config, void **ret_
 {
 	struct web *w = NEW(struct web);
 
-	(void)config;
 	if (!w)
 		return error__nomem(err);
 	w->host = host;
+	w->config = config;
 	*ret_instance = w;
 	return 0;
 }
@@ -56,14 +90,89 @@ static int offer(const struct web *w, const struct asset *a, struct dcm_error *e
 	return w->host->page(w->host, &page, err);
 }
 
-static int web_start(void *instance, struct dcm_error *err)
+/* ---- from a directory ---- */
+
+/* What stands before the next `mark`, ended by a NUL; *at goes behind it. NULL: there is none. */
+static char *next_part(char **at, char mark)
 {
-	struct web *w = instance;
+	char *from = *at, *end = strchr(from, mark);
+
+	if (!end)
+		return NULL;
+	*end = '\0';
+	*at = end + 1;
+	return from;
+}
+
+/* The file of a line of the list: NAME TYPE HASHED, with tabs between them. */
+static int offer_line(const struct web *w, int dir, char *line, struct dcm_error *err)
+{
+	CLEANUP(buf__fini) struct buf content = { 0 };
+	const char *name = next_part(&line, '\t'), *type = next_part(&line, '\t');
+	int r;
+
+	if (!name || !type || name[0] == '.' || name[0] == '\0' || strchr(name, '/') || strlen(name) > 200)
+		return error__set(err, -EINVAL,
+				  "ui_dir: %s/files: a line is no name in that directory, type, "
+				  "and 0 or 1, with tabs "
+				  "between them; ui/build.mjs writes it",
+				  w->config->ui_dir);
+	r = fd__read_path(dir, name, FILE_MAX, &content);
+	if (r < 0)
+		return error__sys(err, r, "ui_dir: cannot read %s/%s", w->config->ui_dir, name);
+	return offer(w,
+		     &(struct asset){ .name = name,
+				      .type = type,
+				      .data = content.data,
+				      .end = content.data + content.n,
+				      .immutable = line[0] == '1' },
+		     err);
+}
+
+static int offer_directory(const struct web *w, struct dcm_error *err)
+{
+	CLEANUP(buf__fini) struct buf list = { 0 };
+	CLEANUP(fd__closep) int dir = open(w->config->ui_dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	int r = dir < 0 ? -errno : fd__read_path(dir, "files", LIST_MAX, &list);
+	bool has_page = false;
+	char *at, *line;
+
+	if (r < 0)
+		return error__sys(err, r, "ui_dir: cannot read %s/files, which lists what to serve",
+				  w->config->ui_dir);
+	buf__byte(&list, '\n');
+	buf__byte(&list, '\0');
+	if (list.error)
+		return error__nomem(err);
+	at = (char *)list.data;
+	while (r == 0 && (line = next_part(&at, '\n')) != NULL) {
+		has_page |= strncmp(line, "index.html\t", 11) == 0;
+		if (line[0])
+			r = offer_line(w, dir, line, err);
+	}
+	if (r == 0 && !has_page)
+		r = error__set(err, -EINVAL, "ui_dir: %s/files lists no index.html", w->config->ui_dir);
+	return r;
+}
+
+static int offer_own(const struct web *w, struct dcm_error *err)
+{
 	int r = 0;
 
 	for (size_t i = 0; i < sizeof(assets) / sizeof(assets[0]) && r == 0; i++)
 		r = offer(w, &assets[i], err);
-	if (r == 0)
+	return r;
+}
+
+static int web_start(void *instance, struct dcm_error *err)
+{
+	struct web *w = instance;
+	int r = w->config->ui_dir ? offer_directory(w, err) : offer_own(w, err);
+
+	if (r == 0 && w->config->ui_dir)
+		w->host->set_state(w->host, DCM_STATE_OK,
+				   "the pages of %s are at the server's addresses", w->config->ui_dir);
+	else if (r == 0)
 		w->host->set_state(w->host, DCM_STATE_OK, "the pages are at the server's addresses");
 	return r;
 }
@@ -87,6 +196,7 @@ static const struct dcm_plugin plugin = {
 	.version = "1",
 	.summary = "Pages for browsers: flame graphs, tables, comparisons, and how Decima itself "
 		   "does.",
+	.options = &options,
 	.lifecycle = &lifecycle,
 	.output = &ops,
 };
