@@ -227,6 +227,9 @@ export async function figures(t) {
       const box = await $("flame").boundingBox();
       await page.mouse.click(box.x + f.x + f.w / 2, box.y + f.y + 10);
       await $("details").locator("tr", { hasText: "Change" }).getByText(word).waitFor();
+      await page.mouse.click(box.x + f.x + f.w / 2, box.y + f.y + 10, { button: "right" });
+      await $("menu").getByText("Why is it hatched?").click();
+      await $("toast").getByText(word.slice(0, 4)).last().waitFor();
     }
   });
   await check("only_more_than_chance_is_coloured", async () => {

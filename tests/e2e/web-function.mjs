@@ -29,6 +29,14 @@ export async function oneFunction(t) {
     const row = await $("function-labels").locator("li").first().innerText();
     assert(want > 0 && /100 %/.test(row), row);
   });
+  await check("an_address_of_no_page_is_told", async () => {
+    await page.goto(`${url}explorer?q=${q}&${fixed}`);
+    await $("empty").getByText("There is no such page").waitFor();
+    assert((await $("empty").innerText()).includes("explorer") && (await page.title()).startsWith("No such page"), await $("empty").innerText());
+    await $("empty").getByText("Explore", { exact: true }).click();
+    await t.ready();
+    assert(new URL(page.url()).pathname.endsWith("/explore") && page.url().includes("q="), page.url());
+  });
   await check("a_service_is_chosen_of_all", async () => {
     await open(`explore?q=${encodeURIComponent(`${cpu}{}`)}&${fixed}`);
     await $("service").locator("summary").click();

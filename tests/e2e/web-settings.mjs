@@ -185,10 +185,13 @@ export async function settings(t) {
     await $("search-next").waitFor();
     const at = (n) => page.waitForFunction((w) => document.querySelector('[data-testid="details"] h3')?.textContent === w, n, { timeout: 3000 });
     await page.evaluate(() => document.activeElement?.blur());
+    assert((await $("search-place").count()) === 0, "a match is counted before one is gone to");
     await page.keyboard.press("n");
     await at("x_hit");
+    assert((await $("search-place").innerText()) === "1/2", await $("search-place").innerText());
     await page.keyboard.press("n");
     await at("z_hit");
+    assert((await $("search-place").innerText()) === "2/2", await $("search-place").innerText());
     // It is narrower than a pixel: the view goes closer.
     await page.waitForFunction(() => window.__ui.frames().some((f) => f.name === "z_hit" && f.w >= 0.5));
     await $("search-next").click();

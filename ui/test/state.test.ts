@@ -86,6 +86,7 @@ test("what the server says of a selector stands where it is wrong", () => {
 test("screens by the last part of a path", () => {
   assert.equal(screenOf("/x/y/compare"), "compare");
   assert.equal(screenOf("/"), "explore");
+  assert.equal(screenOf("/explorer"), "nowhere");
 });
 
 test("moments", () => {

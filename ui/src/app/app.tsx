@@ -2,6 +2,7 @@
 // app/app.tsx - the frame around every screen
 
 import { useEffect } from "preact/hooks";
+import { base } from "../api/client.ts";
 import { visible } from "../flame/names.ts";
 import { valueOf } from "../settings/kept.ts";
 import { nextTheme } from "../theme/theme.ts";
@@ -12,7 +13,7 @@ import { Explore } from "./explore.tsx";
 import { Dialog } from "./dialog.tsx";
 import { help, helpOpen, keyHint, keysOff, onKey, paletteOpen, setKeysOff, settingsOpen } from "./keys.ts";
 import { Later } from "./later.tsx";
-import { Connection, Toasts } from "./parts.tsx";
+import { Connection, Empty, Toasts } from "./parts.tsx";
 import { addressOf, go, screen, state } from "./store.ts";
 import { PaletteDialog } from "./palette.tsx";
 import { RangeDialog } from "./range.tsx";
@@ -29,10 +30,28 @@ function Help() {
   );
 }
 
+/** An address that no screen has. */
+function Nowhere() {
+  return (
+    <Empty title="There is no such page">
+      <p>{visible(decoded(location.pathname.slice(base.length))).slice(0, 200)} is none of {tabs.map(([s, text], i) => <span key={s}>{i > 0 && (i === tabs.length - 1 ? " and " : ", ")}<a href={addressOf(state.value, s)} onClick={follows(s)}>{text}</a></span>)}.</p>
+    </Empty>
+  );
+}
+
+function decoded(path: string): string {
+  try {
+    return decodeURIComponent(path);
+  } catch {
+    return path;
+  }
+}
+
 function Content() {
   switch (screen.value) {
     case "compare": return <Later of="Compare" />;
     case "function": return <Later of="FunctionPage" />;
+    case "nowhere": return <Nowhere />;
     case "targets": return <Later of="Targets" />;
     case "pipeline": return <Later of="Pipeline" />;
     case "status": return <Later of="StatusPage" />;
@@ -49,6 +68,7 @@ export function App() {
     return () => removeEventListener("keydown", onKey);
   }, []);
   useEffect(() => {
+    if (screen.value === "nowhere") return void (document.title = "No such page · Decima");
     const name = screen.value === "function" && visible(state.value.sandwich).slice(0, 100);
     document.title = `${name || (tabs.find(([s]) => s === screen.value)?.[1] ?? "Function")} · Decima`;
   }, [screen.value, state.value.sandwich]);

@@ -20,7 +20,7 @@ import { takesFocus } from "../table/table.tsx";
 import { ofFrame } from "./keys.ts";
 import { fetchAhead } from "./later.tsx";
 import { Menu, type MenuAt, foldedLine } from "./menu.tsx";
-import { type Drawn, go, matches, pointed, screen, state, toast, tree } from "./store.ts";
+import { type Drawn, go, matchPlace, matches, pointed, screen, state, toast, tree } from "./store.ts";
 
 export function Breadcrumbs(props: { tree: Tree; zoom: number; onZoom: (node: number) => void }) {
   const { tree: t } = props;
@@ -80,6 +80,18 @@ function matchFrom(t: Tree, marked: Uint8Array, node: number, step: number): num
   return -1;
 }
 
+/** Where a node stands among the matches, in the order in which they are gone through. */
+function placeOfMatch(t: Tree, marked: Uint8Array | null, node: number): { at: number; of: number } {
+  let at = 0;
+  let of = 0;
+  for (let i = 1; marked && i < t.n; i++) {
+    if (!marked[t.func[i]]) continue;
+    of++;
+    if (i === node) at = of;
+  }
+  return { at, of };
+}
+
 /** By shortcut: what the selected frame, or the zoom's, can be used for. */
 function actsOn(t: Tree, node: number, select: (node: number) => void, marked: Uint8Array | null): Record<string, () => void> {
   const find = (step: number) => () => {
@@ -134,6 +146,7 @@ export function Flame(props: Drawn & { seconds: number }) {
   const shownEntry = entry >= 0 ? entry : keptEntry;
   const node = selected.node >= 0 ? selected.node : zoomed.node;
   const select = (n: number) => go({ selected: pathOf(t, n) }, false);
+  useEffect(() => void (matchPlace.value = placeOfMatch(t, found ? found.functions : null, selected.node)), [t, found, selected.node]);
   useLayoutEffect(() => {
     ofFrame.acts = actsOn(t, node, select, found ? found.functions : null);
     return () => void (ofFrame.acts = {});

@@ -6,8 +6,9 @@ import { pathOf } from "../flame/path.ts";
 import { Kind, type Tree, nameOf, textAt } from "../flame/tree.ts";
 import { readLabel } from "../query/selector.ts";
 import { addChip, copy, exactly } from "./actions.ts";
+import * as format from "./format.ts";
 import { type Item, Popup } from "./popup.tsx";
-import { addressOf, go, screen, state } from "./store.ts";
+import { addressOf, go, screen, state, toast } from "./store.ts";
 import { valueItems } from "./values.ts";
 
 export interface MenuAt {
@@ -50,6 +51,15 @@ function linkTo(t: Tree, node: number): string {
   return new URL(addressOf({ ...state.value, selected: pathOf(t, node) }), location.href).href;
 }
 
+/** "": it is not. */
+function hatchedBecause(t: Tree, node: number): string {
+  const trimmed = (t.trimmed.get(node) ?? 0) + (t.b ? (t.b.trimmed.get(node) ?? 0) * t.b.factor : 0);
+  if (trimmed) return `${format.value(trimmed, t.meta.unit ?? "")} of it is in frames below it that are too small to have been sent: zoom to it, or load more`;
+  if (node > 0 && t.b && t.total[node] === 0) return "It is new: A has none of it";
+  if (node > 0 && t.b && t.b.total[node] === 0) return "It is gone: B has none of it";
+  return "";
+}
+
 interface MenuProps {
   tree: Tree;
   at: MenuAt;
@@ -67,6 +77,8 @@ export function Menu(props: MenuProps) {
   if (isLabel) items.push(...valueItems(...readLabel(name)));
   else if (f >= 0) items.push(...functionItems(t, at.node, textAt(t.functions.binaries, t.functions.binary[f])));
   if (f >= 0 && !isLabel) items.push(state.value.loops ? ["Recursion as it is", () => go({ loops: false, zoom: "", selected: "" })] : ["Fold recursion", () => go({ loops: true, zoom: "", selected: "" })]);
+  const why = hatchedBecause(t, at.node);
+  if (why) items.push(["Why is it hatched?", () => toast(why)]);
   if (props.fold) items.push([props.fold.text, props.fold.act]);
   if (f >= 0) items.push(["Copy its name", () => void copy(name, "the name")]);
   if (f >= 0 && zoomTo) items.push(["Copy the folded stack", () => void copy(foldedLine(t, at.node), "the stack")]);

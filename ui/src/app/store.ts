@@ -501,6 +501,8 @@ export const pointed = signal(-1);
 
 /** of: the upright tree that was searched; functions have the same numbers in what is drawn. */
 export const matches = signal<{ of: number; text: string; found: Matches } | null>(null);
+/** Of the frames that match and are drawn, which one is selected: from 1 on; 0: none of them. */
+export const matchPlace = signal<{ at: number; of: number }>({ at: 0, of: 0 });
 export const searchError = signal("");
 
 /** Whether to search once more can help: the expression is a good one. */

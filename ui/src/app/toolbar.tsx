@@ -9,7 +9,7 @@ import type { Kept } from "../worker/rpc.ts";
 import * as format from "./format.ts";
 import { keyHint, ofFrame, writeFilter } from "./keys.ts";
 import { LabelsMenu } from "./labels.tsx";
-import { go, matches, screen, searchAgain, searchError, searchFailed, state } from "./store.ts";
+import { go, matchPlace, matches, screen, searchAgain, searchError, searchFailed, state } from "./store.ts";
 
 const panelNames: [Panel, string][] = [["flame", "Flame graph"], ["table", "Table"], ["both", "Both"], ["sandwich", "Callers & callees"]];
 export const colorNames: Record<string, string> = { binary: "binary", kind: "kind", file: "source folder", name: "function", label: "label", self: "self weight", none: "one colour" };
@@ -68,6 +68,7 @@ export function Toolbar(props: { kept: Kept }) {
         {found && s.search && found.nodes > 0 && (s.panel === "flame" || s.panel === "both") && (
           <span class="tabs">
             <button data-testid="search-previous" aria-label="Match before" title={`Match before${keyHint("previous")}`} onClick={() => ofFrame.acts.previous?.()}>‹</button>
+            {matchPlace.value.at > 0 && <span class="muted place" data-testid="search-place">{format.count(matchPlace.value.at)}/{format.count(matchPlace.value.of)}</span>}
             <button data-testid="search-next" aria-label="Next match" title={`Next match${keyHint("next")}`} onClick={() => ofFrame.acts.next?.()}>›</button>
           </span>
         )}

@@ -11,7 +11,7 @@ import { readNames, writeNames } from "../query/selector.ts";
 import { type Extra, extraColumns } from "../table/columns.ts";
 import { moment, resolve } from "./range.ts";
 
-export type Screen = "explore" | "compare" | "function" | "targets" | "pipeline" | "status" | "open";
+export type Screen = "nowhere" | "explore" | "compare" | "function" | "targets" | "pipeline" | "status" | "open";
 export const screens: Screen[] = ["explore", "compare", "function", "targets", "pipeline", "status", "open"];
 
 export type ChipKind = "SS" | "HS" | "SFF" | "HF";
@@ -231,8 +231,8 @@ export function fixedTimes(s: State, screen: Screen, now: number): Partial<State
   return { ...times(resolve(s, now)), b: { ...s.b, ...times(resolve(sideB(s), now)) } };
 }
 
-/** The screen by the path's last segment; the rest is where the server has its pages. */
+/** The screen by the path's last segment; the rest is where the server has its pages, whose first is Explore. */
 export function screenOf(path: string): Screen {
   const last = path.slice(path.lastIndexOf("/") + 1);
-  return screens.find((s) => s === last) ?? "explore";
+  return last === "" ? "explore" : (screens.find((s) => s === last) ?? "nowhere");
 }
