@@ -15,7 +15,7 @@ export async function query(t) {
   const { $, assert, boxOf, check, context, cpu, fixed, from, json, open, page, q, ready, to, url } = t;
   const whole = encodeURIComponent(`${cpu}{}`);
   const param = (name) => new URL(page.url()).searchParams.get(name);
-  const lines = () => $("series-legend").locator("button");
+  const lines = () => $("series-legend").locator("button[aria-pressed]");
 
   await check("lines_by_label", async () => {
     await open(`explore?q=${whole}&${fixed}`);
@@ -150,9 +150,29 @@ export async function query(t) {
     await open(`explore?q=${whole}&${fixed}&sum=pod`);
     await page.waitForSelector('[data-testid="legend-more"]');
     const text = await $("legend-more").innerText();
-    assert(text === "top 25 of 500" && (await lines().count()) === 25, `${text}; ${await lines().count()} lines`);
+    assert(/^top 25 of 500\b/.test(text) && (await lines().count()) === 25, `${text}; ${await lines().count()} lines`);
     assert((await $("legend-0").innerText()).trim() === "pod=p499", "the heaviest is not first");
     await page.unroute("**/api/v1/series?*");
+  });
+  await check("all_lines_are_a_table", async () => {
+    const line = (i) => ({ labels: { pod: `p${i}`, zone: i % 2 ? "a" : "b" }, t_ms: [from, from + 10000], value: [i, i], duration_ns: [1, 1], profiles: [1, 1] });
+    await page.route("**/api/v1/series?*", (route) => {
+      const top = Number(new URL(route.request().url()).searchParams.get("top"));
+      const series = Array.from({ length: Math.min(top, 400) }, (_, i) => line(499 - i));
+      return route.fulfill({ json: { series_left_out: 500 - series.length, step_ms: 10000, unit: "nanoseconds", series } });
+    });
+    await open(`explore?q=${whole}&${fixed}&sum=pod,zone`);
+    await $("lines-all").click();
+    const rows = $("lines-table").locator("tbody tr");
+    await rows.first().waitFor();
+    const dialog = await $("all-lines").innerText();
+    assert((await rows.count()) === 300 && /100 more/.test(dialog) && /100 lighter/.test(dialog), `${await rows.count()}: ${dialog.slice(0, 200)}`);
+    await page.getByLabel("Lines with these letters").fill("p123");
+    assert((await rows.count()) === 1 && /^pod=p123 zone=a/.test(await rows.first().innerText()), await rows.allInnerTexts());
+    await rows.first().getByText("only this").click();
+    await page.unroute("**/api/v1/series?*");
+    await page.waitForFunction(() => !document.querySelector("dialog[open]"));
+    assert(param("q") === `${cpu}{pod="p123", zone="a"}`, param("q"));
   });
   await check("a_drag_selects", async () => {
     await open(`explore?q=${whole}&${fixed}`);

@@ -4,6 +4,7 @@
 export { svgOf } from "../flame/svg.ts";
 export { Compare } from "./compare.tsx";
 export { FunctionPage } from "./function.tsx";
+export { LinesTable } from "./lines.tsx";
 export { NoData } from "./nothing.tsx";
 export { OpenFile } from "./open.tsx";
 export { Sandwich } from "./sandwich.tsx";

@@ -42,7 +42,7 @@ export function ServiceMenu() {
       <summary>Choose a service</summary>
       <div class="menu below left">
         {found?.values.slice(0, MOST).map((v) => (
-          <button key={v.name} data-testid={`service-${v.name}`} onClick={() => narrowTo(found.label, v.name)}>
+          <button key={v.name} data-testid={`service-${v.name}`} onClick={() => narrowTo({ [found.label]: v.name })}>
             {visible(v.name) || "(empty)"} <span class="muted">{format.count(v.series)} series</span>
           </button>
         ))}

@@ -290,10 +290,14 @@ const linesQuestion = computed<LinesQuestion | null>(() => {
 });
 const linesQuestionB = computed<LinesQuestion | null>(() => (screen.value === "compare" && linesQuestion.value ? { ...linesQuestion.value, q: state.value.b.q || selectorText.value } : null));
 
-function linesOf({ q, range: [from, to], sum }: LinesQuestion, signal: AbortSignal): Promise<api.SeriesAnswer> {
+function linesOf({ q, range: [from, to], sum }: LinesQuestion, signal: AbortSignal, most = MOST_LINES): Promise<api.SeriesAnswer> {
   const step = stepFor((to - from) / 1000);
-  return remembered("series", [["q", q], ["from", api.at(from)], ["to", api.at(to)], ["step", `${step}s`], ["sum_by", sum], ["top", MOST_LINES]], signal);
+  return remembered("series", [["q", q], ["from", api.at(from)], ["to", api.at(to)], ["step", `${step}s`], ["sum_by", sum], ["top", most]], signal);
 }
+
+/** Of the graph's lines all, as far as the server has room for them in an answer. */
+export const allLines = (signal: AbortSignal): Promise<api.SeriesAnswer> => linesOf(linesQuestion.value!, signal, 1000);
+export const linesKey = computed(() => JSON.stringify(linesQuestion.value));
 
 const askSeries = latest(series, (signal) => linesOf(linesQuestion.value!, signal));
 const askSeriesB = latest(seriesB, (signal) => linesOf(linesQuestionB.value!, signal));

@@ -21,10 +21,14 @@ function narrowed(s: State, matcher: Matcher): Partial<State> | null {
   return q === null || b === null ? null : { q, b: { ...s.b, q: b }, sel: screen.value === "compare" ? s.sel : null, zoom: "", selected: "" };
 }
 
-/** Only what has this value. */
-export function narrowTo(name: string, value: string): void {
-  const only = narrowed(state.value, { name, op: "=", value });
-  if (only) go(only);
+/** Only what has these values. */
+export function narrowTo(labels: Record<string, string>): void {
+  let s: State | null = state.value;
+  for (const [name, value] of Object.entries(labels)) {
+    const only: Partial<State> | null = s && narrowed(s, { name, op: "=", value });
+    s = only && { ...s!, ...only };
+  }
+  if (s) go(s);
 }
 
 export function valueItems(name: string, value: string): Item[] {

@@ -40,6 +40,7 @@ export interface ChartProps {
   onSelect: (range: [number, number] | null) => void;
   onCompare: (range: [number, number]) => void; // a drag with Alt
   onLabels: (labels: Record<string, string>, x: number, y: number) => void; // a menu is asked for
+  onAll?: () => void; // lines are wanted that are not here
   onMoment?: (at: number, x: number, y: number) => void; // one of a moment and what is around it
 }
 
@@ -252,7 +253,7 @@ export function Chart(props: ChartProps) {
         </p>
       )}
       <p class="unseen" role="status" data-testid="marked">{marked && ends(marked).map((t) => format.time(t, props.utc)).join(" to ")}</p>
-      <SeriesLegend series={series} hidden={hidden} all={props.answer.series.length + (props.answer.series_left_out ?? 0)} textOf={textOf} onToggle={toggle} onSolo={solo} onLabels={props.onLabels} />
+      <SeriesLegend series={series} hidden={hidden} all={props.answer.series.length + (props.answer.series_left_out ?? 0)} textOf={textOf} onToggle={toggle} onSolo={solo} onLabels={props.onLabels} onAll={props.onAll} />
     </div>
   );
 }
@@ -265,6 +266,7 @@ interface LegendProps {
   onToggle: (key: string) => void;
   onSolo: (key: string) => void;
   onLabels: ChartProps["onLabels"];
+  onAll: ChartProps["onAll"];
 }
 
 type LegendOrder = "weight" | "name" | "last";
@@ -312,7 +314,7 @@ function SeriesLegend(props: LegendProps) {
           </li>
         );
       })}
-      {all > series.length && <li class="muted" data-testid="legend-more">top {series.length} of {format.count(all)}</li>}
+      {all > series.length && <li class="muted" data-testid="legend-more">top {series.length} of {format.count(all)} {props.onAll && <button class="link" data-testid="lines-all" onClick={props.onAll}>show table</button>}</li>}
     </ul>
   );
 }
