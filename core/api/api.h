@@ -55,6 +55,7 @@ struct api_config {
 	struct symbols *symbols;
 	struct selfprofile *selfprofile;
 	const struct clock *clock;
+	struct log_tail *log_tail; /* NULL: nobody keeps lines */
 	const char *node, *data_dir, *config_path;
 	uint64_t upload_bytes; /* that a file of debuginfo may have; 0: none is taken */
 	void *ctx;	       /* of the functions below; any thread calls them */

@@ -192,6 +192,7 @@ void api__export(void *ctx, const struct http_request *req, struct http_response
 void api__status(void *ctx, const struct http_request *req, struct http_response *resp); /* status.c */
 void api__config(void *ctx, const struct http_request *req, struct http_response *resp);
 void api__targets(void *ctx, const struct http_request *req, struct http_response *resp);
+void api__log(void *ctx, const struct http_request *req, struct http_response *resp);
 void api__pipeline(void *ctx, const struct http_request *req, struct http_response *resp);
 void api__healthy(void *ctx, const struct http_request *req, struct http_response *resp);
 void api__ready(void *ctx, const struct http_request *req, struct http_response *resp);

@@ -10,6 +10,7 @@
 #include "config.h"
 #include "core/api/internal.h"
 #include "core/base/error.h"
+#include "core/base/log_tail.h"
 #include "core/base/str.h"
 #include "core/base/units.h"
 #include "core/base/vec.h"
@@ -267,6 +268,52 @@ void api__pipeline(void *ctx, const struct http_request *req, struct http_respon
 		pipeline_as_text(a, &l, resp);
 	else
 		pipeline_as_json(a, &l);
+}
+
+/* ------------------------------------------------------------------------------------------------
+ * The log's last lines
+ */
+
+static void line_as_json(void *ctx, const struct log_tail_line *line)
+{
+	struct listing *l = ctx;
+	char when[32];
+
+	buf__printf(l->out, "%s{\"time\":\"%s\",\"level\":\"%s\",\"area\":", l->n++ ? "," : "",
+		    units__format_time(line->real_ns, when), line->level_name);
+	buf__json(l->out, line->area);
+	buf__text(l->out, ",\"message\":");
+	buf__json(l->out, line->text);
+	buf__byte(l->out, '}');
+}
+
+static void line_as_text(void *ctx, const struct log_tail_line *line)
+{
+	struct listing *l = ctx;
+	char when[32];
+
+	buf__printf(l->out, "%s %s %.*s: %.*s\n", units__format_time(line->real_ns, when),
+		    line->level_name, STR_ARG(line->area), STR_ARG(line->text));
+}
+
+void api__log(void *ctx, const struct http_request *req, struct http_response *resp)
+{
+	const struct api *a = ctx;
+	struct listing l = { .arena = req->arena, .out = &resp->body };
+	enum api_format format;
+
+	if (!api_param__format(req, &format, resp))
+		return;
+	if (!a->c.log_tail) {
+		http_response__problem(resp, 503, "no daemon runs here, so there is no log");
+	} else if (format == API_TEXT) {
+		snprintf(resp->content_type, sizeof(resp->content_type), "text/plain; charset=utf-8");
+		log_tail__each(a->c.log_tail, line_as_text, &l);
+	} else {
+		buf__text(l.out, "{\"lines\":[");
+		log_tail__each(a->c.log_tail, line_as_json, &l);
+		buf__text(l.out, "]}\n");
+	}
 }
 
 /* ------------------------------------------------------------------------------------------------

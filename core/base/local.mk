@@ -18,7 +18,7 @@ core_base_libbase_la_SOURCES = \
 	core/base/hash_long.c core/base/hash_long.h \
 	core/base/intern.c core/base/intern.h \
 	core/base/le.h \
-	core/base/log.c core/base/log.h \
+	core/base/log.c core/base/log.h core/base/log_tail.c core/base/log_tail.h \
 	core/base/mem.c core/base/mem.h \
 	core/base/protobuf.c core/base/protobuf.h \
 	core/base/region.c core/base/region.h \

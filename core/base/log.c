@@ -15,6 +15,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "core/base/log_tail.h"
 #include "core/base/str.h"
 #include "core/base/units.h"
 
@@ -125,6 +126,18 @@ static void compose(struct line *line, enum log_format format, int level, struct
 	put_text(line, "\n");
 }
 
+static void keep(struct log_tail *tail, int level, struct dcm_str area, struct dcm_str text)
+{
+	struct timespec now = { 0 };
+
+	clock_gettime(CLOCK_REALTIME, &now);
+	log_tail__add(tail, &(struct log_tail_line){ .real_ns = (int64_t)now.tv_sec * 1000000000 + now.tv_nsec,
+						     .level = level,
+						     .level_name = levels[level].name,
+						     .area = area,
+						     .text = text });
+}
+
 void log__vline(const struct log *l, int level, const char *area, const char *fmt, va_list ap)
 {
 	char text[MESSAGE_MAX], name[LOG_AREA_MAX];
@@ -148,6 +161,9 @@ void log__vline(const struct log *l, int level, const char *area, const char *fm
 	str__clean(name, n_name);
 	compose(&line, l->format, level, (struct dcm_str){ name, (uint32_t)n_name },
 		(struct dcm_str){ text, (uint32_t)n_text });
+	if (l->tail)
+		keep(l->tail, level, (struct dcm_str){ name, (uint32_t)n_name },
+		     (struct dcm_str){ text, (uint32_t)n_text });
 	do
 		done = write(l->fd, line.text, line.n);
 	while (done < 0 && errno == EINTR);

@@ -19,12 +19,14 @@ enum log_format {
 	LOG_KERNEL /* "<4>ebpf: sentence": what journald reads from a service's stderr */
 };
 
+struct log_tail;
 struct log {
 	int fd;
 	enum log_format format;
 	int level;		      /* enum dcm_log_level: more talkative ones are dropped */
 	const struct log_area *areas; /* [n_areas]: levels that differ per area */
 	uint32_t n_areas;
+	struct log_tail *tail; /* gets them too; NULL: there is none */
 };
 /* An instance's name has no more bytes than that; longer ones are shown cut. */
 #define LOG_AREA_MAX 64

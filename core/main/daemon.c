@@ -30,6 +30,7 @@
 #include "core/main/args.h"
 #include "core/main/gate.h"
 #include "core/main/graph.h"
+#include "core/base/log_tail.h"
 #include "core/main/log_setup.h"
 #include "core/main/separate.h"
 #include "core/net/listener.h"
@@ -47,6 +48,7 @@ struct daemon {
 	const struct plan_source *source;
 	struct log log;
 	struct log_area areas[MAX_AREAS];
+	struct log_tail *log_tail;
 	struct stats *stats;
 	struct loader *loader;
 	struct graph *graph;
@@ -273,6 +275,7 @@ static int make_server(struct daemon *d, struct dcm_error *err)
 				.pipeline = graph__pipeline(d->graph),
 				.symbols = graph__symbols(d->graph),
 				.selfprofile = d->selfprofile,
+				.log_tail = d->log_tail,
 				.node = graph__node(d->graph),
 				.data_dir = d->data_dir,
 				.upload_bytes = (uint64_t)graph__settings(d->graph)->symbols.max_bytes,
@@ -350,6 +353,7 @@ static int start(struct daemon *d, struct dcm_error *err)
 	if (r < 0)
 		return r;
 	d->log = log_setup__from(&plan->main->log, d->areas, MAX_AREAS);
+	d->log.tail = d->log_tail = log_tail__new(); /* nobody starts for want of it */
 	r = plan__data_dir(plan, d->data_dir, err);
 	d->pages = pages__new();
 	d->endpoints = endpoints__new(&clock__system);
@@ -572,5 +576,6 @@ int daemon__run(const struct plan_source *source)
 	if (!stop(&d))
 		_exit(status);
 	fini(&d);
+	log_tail__free(d.log_tail);
 	return status;
 }

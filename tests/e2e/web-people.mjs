@@ -33,12 +33,12 @@ export async function people(t) {
 
   /** A screen with what it is about. */
   const showAll = async (p, screen) => {
-    await p.goto(`${url}${screen}?q=${q}&${fixed}&b.q=${q}&b.from=${from}&b.to=${to}`);
-    const there = { explore: "flame-ready", compare: "cmp-how", open: "open-file" }[screen];
+    await p.goto(`${url}${screen}?q=${q}&${fixed}&b.q=${q}&b.from=${from}&b.to=${to}&sw=${screen === "function" ? "beta" : ""}`);
+    const there = { explore: "flame-ready", compare: "cmp-how", function: "sandwich", open: "open-file" }[screen];
     if (there) await p.waitForSelector(`[data-testid="${there}"]`, { state: "attached" });
     else await p.waitForFunction((w) => document.querySelector("main")?.innerText.includes(w), { targets: "ebpf", pipeline: "Queues", status: "Storage" }[screen]);
   };
-  const screens = ["explore", "compare", "targets", "pipeline", "status", "open"];
+  const screens = ["explore", "compare", "function", "targets", "pipeline", "status", "open"];
   /** No control of these screens is cut off, and none is wider than its window. */
   const isWhole = async (width, height, of) => {
     const large = await context.browser().newContext({ viewport: { width, height }, deviceScaleFactor: 2 });

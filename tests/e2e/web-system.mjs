@@ -23,6 +23,23 @@ export async function system(t) {
       assert(/max_series/.test(rows[0][3]) && /log/.test(rows[1][3]) && /queue/.test(rows[2][3]), JSON.stringify(rows));
     });
   });
+  await check("the_logs_last_lines_are_shown", async () => {
+    await page.goto(`${url}pipeline`);
+    await $("log").locator("tbody tr").first().waitFor();
+    const told = (await (await context.request.get(`${url}api/v1/log`)).json()).lines;
+    const shown = await $("log").locator("tbody tr").allInnerTexts();
+    const [, level, area, message] = shown.at(-1).split("\t");
+    assert(told.length > 3 && level === told[0].level && area === told[0].area && message === told[0].message, `${shown.at(-1)}, and not ${JSON.stringify(told[0])}`);
+    assert(shown.some((l) => l.includes("is ready at")), shown.join(" | "));
+    const lines = ["info", "error", "warning"].map((l, i) => ({ time: `2026-01-02T03:04:0${i}Z`, level: l, area: "a", message: `m${i}\u202e` }));
+    await answered("log", { lines }, async () => {
+      await page.goto(`${url}pipeline`);
+      await $("log").locator("tbody tr").first().waitFor();
+      await $("log-short").click();
+      const some = await $("log").locator("tbody tr").allInnerTexts();
+      assert(some.length === 2 && /warning\ta\tm2\\u202e$/.test(some[0]) && /error\ta\tm1/.test(some[1]), JSON.stringify(some));
+    });
+  });
   const status = (storage) => ({ version: "1", started: "2026-01-01T00:00:00Z", node: "n", data: "/d", config: "/c", storage });
   await check("store_says_what_numbers_mean", () =>
     answered("status", status({ place: "/d", removals: 2, set_aside: 0, rows_folded: 5, rows_refused: 0 }), async () => {

@@ -677,7 +677,7 @@ GRAPH_SAMPLE = $(PLAN_SAMPLE) \
 	core/main/symbol_metrics.c core/main/symbol_metrics.h
 
 unit_tests += tests/unit/test_plan tests/unit/test_graph tests/unit/test_api
-unit_tests += tests/unit/test_api_labels
+unit_tests += tests/unit/test_api_labels tests/unit/test_api_log
 tests_unit_test_plan_SOURCES = tests/unit/test_plan.c $(PLAN_SAMPLE) $(FAILMALLOC)
 tests_unit_test_plan_CPPFLAGS = $(decima_CPPFLAGS)
 tests_unit_test_plan_LDFLAGS = $(AM_LDFLAGS) $(LDFLAGS_FAILMALLOC)
@@ -693,6 +693,8 @@ tests_unit_test_api_LDADD = $(API_LA) $(BROKER_LA) $(UNIT_LIBS)
 tests_unit_test_api_labels_SOURCES = tests/unit/test_api_labels.c $(GRAPH_SAMPLE)
 tests_unit_test_api_labels_CPPFLAGS = $(decima_CPPFLAGS)
 tests_unit_test_api_labels_LDADD = $(API_LA) $(BROKER_LA) $(UNIT_LIBS)
+tests_unit_test_api_log_SOURCES = tests/unit/test_api_log.c
+tests_unit_test_api_log_LDADD = $(API_LA) $(UNIT_LIBS)
 
 unit_tests += tests/unit/test_scrape_delta tests/unit/test_scrape_targets
 tests_unit_test_scrape_delta_SOURCES = tests/unit/test_scrape_delta.c \

@@ -12,6 +12,7 @@
 #include <jansson.h>
 
 #include "core/base/log.h"
+#include "core/base/log_tail.h"
 #include "core/base/str.h"
 #include "core/base/units.h"
 #include "core/main/log_setup.h"
@@ -264,13 +265,65 @@ static void test_areas_are_kept(void **state)
 	capture_fini(&c);
 }
 
+struct told {
+	uint32_t n;
+	char first[LOG_TAIL_TEXT + 1], last[LOG_TAIL_TEXT + 1];
+	int64_t before_ns;
+};
+
+static void tell(void *ctx, const struct log_tail_line *line)
+{
+	struct told *t = ctx;
+
+	assert_true(line->real_ns >= t->before_ns);
+	t->before_ns = line->real_ns;
+	assert_string_equal(line->level_name, "warning");
+	assert_true(str__eq(line->area, STR("area")));
+	snprintf(t->n++ ? t->last : t->first, sizeof(t->last), "%.*s", STR_ARG(line->text));
+}
+
+/* The last ones, in their order; what the log leaves out by its level is in neither. */
+static void test_tail(void **state)
+{
+	CLEANUP(log_tail__freep) struct log_tail *tail = log_tail__new();
+	struct told told = { 0 };
+	struct capture c;
+	char text[2 * LOG_TAIL_TEXT];
+
+	(void)state;
+	assert_non_null(tail);
+	capture_init(&c, LOG_KERNEL, DCM_LOG_WARNING);
+	c.log.tail = tail;
+	for (int i = 0; i < LOG_TAIL_LINES + 7; i++) {
+		log__line(&c.log, DCM_LOG_WARNING, "area", "line %d", i);
+		log__line(&c.log, DCM_LOG_INFO, "area", "not wanted");
+		captured(&c);
+	}
+	log_tail__each(tail, tell, &told);
+	assert_int_equal(told.n, LOG_TAIL_LINES);
+	assert_string_equal(told.first, "line 7");
+	snprintf(text, sizeof(text), "line %d", LOG_TAIL_LINES + 6);
+	assert_string_equal(told.last, text);
+	/* A text that has no room is cut between its characters: here after an odd number of bytes. */
+	text[0] = 'x';
+	for (size_t i = 1; i + 2 < sizeof(text); i += 2)
+		memcpy(text + i, "\303\244", 3);
+	log__line(&c.log, DCM_LOG_WARNING, "area", "%s", text);
+	told = (struct told){ 0 };
+	log_tail__each(tail, tell, &told);
+	assert_int_equal(strlen(told.last), LOG_TAIL_TEXT - 1);
+	assert_memory_equal(told.last, text, LOG_TAIL_TEXT - 1);
+	assert_string_equal(told.first, "line 8");
+	capture_fini(&c);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_formats),		 cmocka_unit_test(test_levels),
 		cmocka_unit_test(test_hostile_text),	 cmocka_unit_test(test_long_text),
 		cmocka_unit_test(test_errno_and_memory), cmocka_unit_test(test_threads),
-		cmocka_unit_test(test_areas_are_kept),
+		cmocka_unit_test(test_areas_are_kept),	 cmocka_unit_test(test_tail),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

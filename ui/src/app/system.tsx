@@ -3,10 +3,11 @@
 
 import { useEffect, useState } from "preact/hooks";
 import * as api from "../api/client.ts";
+import { visible } from "../flame/names.ts";
 import { lost } from "./connection.ts";
 import * as format from "./format.ts";
 import { remedies } from "./losses.ts";
-import { Empty, ErrorState } from "./parts.tsx";
+import { Empty, ErrorState, Failed } from "./parts.tsx";
 import { state } from "./store.ts";
 
 export interface Instance {
@@ -211,9 +212,50 @@ export function Pipeline() {
           </tbody>
         </table>
       )}
+      <Log />
     </section>
   );
 }
+
+interface LogLine {
+  time: string;
+  level: string;
+  area: string;
+  message: string;
+}
+
+/** The last lines, the newest first. */
+function Log() {
+  const { value, error, again } = useAnswer<{ lines: LogLine[] }>("log");
+  const [isShort, setShort] = useState(false);
+  if (error) return <><h2>Log</h2><Failed what="The log's last lines are not known" why={error.message} retry={again} /></>;
+  if (!value) return <h2>Log</h2>;
+  const wanted = value.lines.filter((l) => !isShort || l.level === "warning" || l.level === "error").reverse();
+  return (
+    <>
+      <h2>Log</h2>
+      <p class="about">The last lines, the newest first. <label><input type="checkbox" data-testid="log-short" checked={isShort} onChange={(e) => setShort(e.currentTarget.checked)} /> warnings and errors alone</label></p>
+      {wanted.length === 0 ? <p class="about">None.</p> : (
+        <div class="log" tabIndex={0} role="region" aria-label="Log">
+          <table class="list" data-testid="log">
+            <thead><tr><th>Time</th><th>Level</th><th>Of</th><th>What</th></tr></thead>
+            <tbody>
+              {wanted.map((l, i) => (
+                <tr key={`${value.lines.length - i} ${l.time}`}>
+                  <td>{format.time(Date.parse(l.time), state.value.utc)}</td>
+                  <td class={`state ${levelStates[l.level] ?? ""}`}>{l.level}</td>
+                  <td>{visible(l.area)}</td>
+                  <td class="wide">{visible(l.message)}</td>
+                </tr>
+              ))}
+            </tbody>
+          </table>
+        </div>
+      )}
+    </>
+  );
+}
+const levelStates: Record<string, string> = { warning: "degraded", error: "failed" };
 
 interface Status {
   version: string;
