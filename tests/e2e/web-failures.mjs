@@ -102,7 +102,9 @@ export async function failures(t) {
     const other = await context.newPage();
     await other.addInitScript(() => {
       const real = window.setInterval;
-      window.setInterval = (act, ms, ...rest) => (ms === 5000 ? ((window.__tick = act), 0) : real(act, ms, ...rest));
+      const acts = [];
+      window.__tick = () => acts.forEach((act) => act());
+      window.setInterval = (act, ms, ...rest) => (ms === 5000 ? (acts.push(act), 0) : real(act, ms, ...rest));
     });
     const held = [];
     await other.route("**/api/v1/pipeline?*", (route) => held.push(route));

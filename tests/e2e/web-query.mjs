@@ -293,7 +293,7 @@ export async function query(t) {
     await page.reload();
     await ready();
     const line = await $("legend-0").innerText().catch(async () => await $("metrics").innerText());
-    assert(line.trim() === 'of=odd "a=b,\\"c"=x=1,2', line);
+    assert(line.trim() === 'of=odd "a=b,\\"c"="x=1,2"', line);
     await $("flame").focus();
     await page.keyboard.press("ArrowDown");
     await page.keyboard.press("ArrowDown");

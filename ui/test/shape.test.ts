@@ -5,6 +5,7 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import { colorFrames, colorModes } from "../src/flame/color.ts";
 import { callees, invert } from "../src/flame/derive.ts";
+import { exactTotals } from "../src/flame/exact.ts";
 import { chainOf, foldChains, headOf, plainRows } from "../src/flame/fold.ts";
 import { functionTotals } from "../src/flame/functions.ts";
 import { heaviest, wholeOf, widestOf } from "../src/flame/heaviest.ts";
@@ -444,4 +445,16 @@ test("what is told of a frame is whole in sight, and does not cover it where the
     else assert.equal(top, from);
     if (y + 18 + height <= to || y - 10 - height >= from) assert.ok(top > y || top + height < y, `${y} ${height} ${from} ${to}: ${top}`);
   }
+});
+
+test("of a tree without its smallest frames functions weigh what the server says, and those without a frame are counted", () => {
+  const t = treeOf(randomStacks(5, 300));
+  const totals = functionTotals(t);
+  const [a, b] = [3, 4].map((f) => nameOf(t.functions, f));
+  const row = (name: string, self: number, total: number, binary = "/bin/a") => ({ name, file: "", binary, self: [self], total: [total] });
+  const exact = exactTotals(t, totals, [row(a, 1e6, 2e6), row("nobody", 7, 8), row(b, 9, 9, "/bin/other")]);
+  assert.deepEqual([exact.totals.self[3], exact.totals.total[3]], [1e6, 2e6]);
+  assert.deepEqual([exact.totals.self[4], exact.totals.total[4]], [totals.self[4], totals.total[4]]);
+  assert.deepEqual([exact.missing, exact.missingSelf], [2, 16]);
+  assert.notEqual(totals.self[3], 1e6, "what was added up is another's, and stays");
 });

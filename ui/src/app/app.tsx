@@ -11,7 +11,7 @@ import { follows } from "./actions.ts";
 import { Boundary } from "./boundary.tsx";
 import { Explore } from "./explore.tsx";
 import { Dialog } from "./dialog.tsx";
-import { help, helpOpen, keyHint, keysOff, onKey, paletteOpen, setKeysOff, settingsOpen } from "./keys.ts";
+import { help, helpOpen, keyHint, keysOff, linesOpen, onKey, paletteOpen, setKeysOff, settingsOpen } from "./keys.ts";
 import { Later } from "./later.tsx";
 import { Connection, Empty, Toasts } from "./parts.tsx";
 import { addressOf, go, screen, state } from "./store.ts";
@@ -100,6 +100,7 @@ export function App() {
       </main>
       <Help />
       <Dialog title="Settings" testid="settings" isOpen={settingsOpen}><Later of="SettingsSheet" /></Dialog>
+      <Dialog title="All lines" testid="all-lines" isOpen={linesOpen}><Later of="LinesTable" /></Dialog>
       <RangeDialog />
       <PaletteDialog />
       <Toasts />

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // app/explore.tsx - Explore: a selector, its totals over time, and where the weight is
 
-import { signal } from "@preact/signals";
 import { useEffect, useState } from "preact/hooks";
 import type { TypeInfo } from "../api/client.ts";
 import { Chart } from "../chart/chart.tsx";
@@ -9,11 +8,10 @@ import { QueryEditor } from "../query/editor.tsx";
 import { faultTold } from "../query/selector.ts";
 import { follows } from "./actions.ts";
 import { Boundary } from "./boundary.tsx";
-import { Dialog } from "./dialog.tsx";
 import { Empty, ErrorState, LoadBar, NoRange } from "./parts.tsx";
 import { Happened, compareSides, useHappenings } from "./happened.tsx";
+import { linesOpen } from "./keys.ts";
 import { LabelsMenu } from "./labels.tsx";
-import { Later } from "./later.tsx";
 import { type Item, Popup } from "./popup.tsx";
 import { RangePicker } from "./range.tsx";
 import { Results } from "./results.tsx";
@@ -90,8 +88,6 @@ function compareWith(range: [number, number]): void {
   go({ ...a, b: { q: s.q, from: String(range[0]), to: String(range[1]) }, zoom: "", selected: "" }, true, "compare");
 }
 
-const linesOpen = signal(false);
-
 /** A little of the time around a moment. */
 function momentItems(at: number): Item[] {
   const around = (ms: number): [number, number] => [Math.max(at - ms, 0), Math.max(at - ms, 0) + 2 * ms];
@@ -114,7 +110,6 @@ function Metrics() {
       <Chart answer={asked.value} from={from} to={to} selection={s.sel} utc={s.utc} isRate={isRate.value} isCpu={isCpu.value} marks={happened.all} onSelect={(sel) => go({ sel })} onCompare={compareWith} onLabels={(labels, x, y) => setMenu({ items: Object.entries(labels).flatMap(([k, v]) => valueItems(k, v)), label: "What to do with this line", x, y })} onAll={() => (linesOpen.value = true)} onMoment={(at, x, y) => setMenu({ items: momentItems(at), label: `What to do with ${format.time(at, s.utc)}`, x, y })} />
       <Happened {...happened} />
       {menu && <Popup {...menu} close={() => setMenu(null)} />}
-      <Dialog title="All lines" testid="all-lines" isOpen={linesOpen}><Later of="LinesTable" /></Dialog>
       {s.sel && (
         <p class="about">
           Selected {format.time(s.sel[0], s.utc)} – {format.time(s.sel[1], s.utc)}{" "}

@@ -15,6 +15,7 @@ import { cancelTree, go, panelRange, range, screen, state, stepBack, tree } from
 export const helpOpen = signal(false);
 export const settingsOpen = signal(false);
 export const paletteOpen = signal(false);
+export const linesOpen = signal(false);
 
 /** Begins a new one. */
 export function writeFilter(): void {

@@ -4,6 +4,7 @@
 import * as api from "../api/client.ts";
 import { colorFrames } from "../flame/color.ts";
 import { plainRows } from "../flame/fold.ts";
+import { exactTotals } from "../flame/exact.ts";
 import { functionTotals } from "../flame/functions.ts";
 import type { Look } from "../flame/look.ts";
 import { follow } from "../flame/path.ts";
@@ -14,6 +15,7 @@ import { sorted } from "../table/columns.ts";
 import { csvOf } from "../table/csv.ts";
 import { fixedTimes } from "../url/state.ts";
 import { copy, download } from "./actions.ts";
+import { exactQuestion, exactRows } from "./exact.ts";
 import { describe } from "./figures.tsx";
 import { theRest } from "./later.tsx";
 import { type Drawn, addressOf, matches, now, panelRange, screen, selectorText, state, toast, treeParams } from "./store.ts";
@@ -35,9 +37,13 @@ const exportKinds: [string, string, string][] = [
 ];
 
 export function ExportMenu(props: Drawn) {
-  const csv = () => {
+  /** What the table of all has. */
+  const csv = async () => {
     const { tree } = props.upright;
-    const totals = functionTotals(tree);
+    const added = functionTotals(tree);
+    const asked = exactQuestion(tree);
+    const exact = asked ? await exactRows(asked).catch(() => toast("The server did not say what the functions weigh that are not all here: they have at least this much")) : null;
+    const totals = exact ? exactTotals(tree, added, exact).totals : added;
     const rows = sorted(tree, totals, state.value.sort, null);
     download("functions.csv", new Blob([csvOf(tree, totals, rows)], { type: "text/csv" }));
   };
@@ -69,7 +75,7 @@ export function ExportMenu(props: Drawn) {
           </button>
         ))}
         <button onClick={() => void svg()}>SVG of the graph</button>
-        <button onClick={csv}>CSV of the table</button>
+        <button onClick={() => void csv()}>CSV of the table</button>
       </div>
     </details>
   );

@@ -2,6 +2,7 @@
 // app/tablepane.tsx - the functions of all, or of what is zoomed to
 
 import { useEffect, useMemo, useState } from "preact/hooks";
+import { exactTotals } from "../flame/exact.ts";
 import type { Totals } from "../flame/functions.ts";
 import { follow } from "../flame/path.ts";
 import { type Tree, hasTrimmed, nameOf, sameFunction } from "../flame/tree.ts";
@@ -10,9 +11,11 @@ import { tsvOf } from "../table/csv.ts";
 import { FunctionTable } from "../table/table.tsx";
 import { EndedToo, type Kept, trees } from "../worker/rpc.ts";
 import { copy } from "./actions.ts";
+import { exactQuestion, exactRows } from "./exact.ts";
 import { titleOf } from "./figures.tsx";
 import * as format from "./format.ts";
 import { Failed } from "./parts.tsx";
+import { useQuestion } from "./question.ts";
 import { again, go, matches, pointed, state } from "./store.ts";
 
 /** Those that are not always there. */
@@ -49,6 +52,10 @@ export function Table(props: { kept: Kept }) {
     );
     return () => void (gone = true);
   }, [props.kept, from]);
+  // What is not there of all is known to the server, of each function; below a zoom, and with loops folded, to nobody.
+  const asked = from === 0 ? exactQuestion(t) : "";
+  const { value: rows } = useQuestion(asked, (signal) => exactRows(asked, signal), false);
+  const exact = useMemo(() => (rows && added ? exactTotals(added.of.tree, added.totals, rows) : null), [rows, added]);
   const found = matches.value?.of === props.kept.id && s.search ? matches.value.found : null;
   const [chosen, setChosen] = useState<{ of: Tree; func: number } | null>(null);
   const own = added?.of.tree;
@@ -57,21 +64,23 @@ export function Table(props: { kept: Kept }) {
   if (failed) return <Failed what="The functions could not be added up" why={failed} retry={again} />;
   // Columns are of the functions of the tree that they were added up of.
   if (!added) return <div class="hint">Adding up the functions…</div>;
+  const totals = exact?.totals ?? added.totals;
   const marked = found && added.of === props.kept ? found.functions : null;
-  const copyRows = (rows: ArrayLike<number>) => void copy(tsvOf(added.of.tree, added.totals, rows, s.columns), rows.length === 1 ? "the row" : `${format.count(rows.length)} rows`);
+  const copyRows = (rows: ArrayLike<number>) => void copy(tsvOf(added.of.tree, totals, rows, s.columns), rows.length === 1 ? "the row" : `${format.count(rows.length)} rows`);
   return (
     <div class="tablepane">
       <div class="tablebar">
         {zoom > 0 && (
           <label class="hint"><input type="checkbox" checked={!whole} onChange={(e) => setWhole(!e.currentTarget.checked)} /> only below {titleOf(t, zoom)}</label>
         )}
-        {hasTrimmed(added.of.tree) && <span class="amber" data-testid="table-trimmed">without what is in the small frames that are not loaded: at least this much</span>}
+        {hasTrimmed(added.of.tree) && !exact && <span class="amber" data-testid="table-trimmed">without what is in the small frames that are not loaded: at least this much</span>}
+        {exact && exact.missing > 0 && <span class="amber" data-testid="table-missing">{format.count(exact.missing)} functions more, with {format.percent(exact.missingSelf, t.total[0])} of all, are in small frames that are not loaded</span>}
         <Columns tree={added.of.tree} />
-        <button data-testid="table-copy" title="All rows as text, with tabs between columns" onClick={() => copyRows(sorted(added.of.tree, added.totals, s.sort, marked))}>Copy</button>
+        <button data-testid="table-copy" title="All rows as text, with tabs between columns" onClick={() => copyRows(sorted(added.of.tree, totals, s.sort, marked))}>Copy</button>
       </div>
       <FunctionTable
         tree={added.of.tree}
-        totals={added.totals}
+        totals={totals}
         marked={marked}
         extra={s.columns}
         onCopy={copyRows}
