@@ -414,6 +414,23 @@ bool depot__has_names(const struct depot *d, const char *id)
 	return log_path_of(d, id, path) && access(path, F_OK) == 0;
 }
 
+/* The folder of what begins like it. */
+static bool has_folder(const struct depot *d, const char *id)
+{
+	char path[PATH_MAX];
+
+	if (!log_path_of(d, id, path))
+		return false;
+	*strrchr(path, '/') = '\0';
+	return access(path, F_OK) == 0;
+}
+
+bool depot__has_any(struct depot *d, const char *id)
+{
+	return has_folder(d, id) && (depot__tells(d, id, DEPOT_ELF) >= 0 ||
+				     depot__tells(d, id, DEPOT_DEBUG) >= 0 || depot__has_names(d, id));
+}
+
 /*
  * A log that could not be written tells so; the next one that can be ends that, and no other state.
  * That there is another log than was thought (-ESTALE) says nothing about either.

@@ -92,6 +92,11 @@ void depot__abort(struct depot *d, struct depot_put *put, int why);
 int depot__read_names(struct depot *d, const char *id, size_t max_bytes, struct buf *ret);
 bool depot__has_names(const struct depot *d, const char *id);
 /*
+ * Whether anything is there that a name may come from, of either kind or a log. Quick for ids of which there is nothing:
+ * a question about a host's day asks for hundreds. Any thread.
+ */
+bool depot__has_any(struct depot *d, const char *id);
+/*
  * Appends to the log, which must have that many bytes now (0: it is made); not synced. -ESTALE: it
  * has another number; -EROFS; -EINVAL (no id); or of the disk, and then it has as many as before.
  * One thread at a time.

@@ -165,8 +165,7 @@ void kept__want(struct symbols *s, struct dcm_str build_id, uint64_t hash)
 		note_use(s, e, text);
 	if (!is_new && !has_come(s, e, text))
 		return;
-	if (depot__tells(s->depot, text, DEPOT_ELF) < 0 &&
-	    depot__tells(s->depot, text, DEPOT_DEBUG) < 0 && !depot__has_names(s->depot, text))
+	if (!depot__has_any(s->depot, text))
 		return;
 	if (!e)
 		e = file_table__add(&s->files, build_id, hash);

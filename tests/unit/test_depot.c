@@ -113,6 +113,7 @@ static void test_what_is_put_is_found_later(void **state)
 	assert_string_equal(id, kept.build_id);
 	assert_int_equal(stat_of(d).n_files, 1);
 	assert_true(depot__tells(d, kept.build_id, DEPOT_ELF) & DEPOT_SYMTAB);
+	assert_true(depot__has_any(d, kept.build_id));
 	assert_false(is_there(d, DEPOT_DEBUG));
 	depot__free(d);
 }

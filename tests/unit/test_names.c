@@ -430,8 +430,10 @@ static void test_what_is_written_is_read_beside_and_later(void **state)
 	add(s, ID, 1, "one");
 	add(s, STAND_IN, 1, "of a file without a build id");
 	assert_false(depot__has_names(d, ID));
+	assert_false(depot__has_any(d, ID));
 	scribe__flush(s);
 	assert_true(depot__has_names(d, ID));
+	assert_true(depot__has_any(d, ID));
 	add(s, ID, 2, "two");
 	scribe__flush(s);
 	assert_int_equal(stat_of(s).n_written, 3);
