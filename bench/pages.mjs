@@ -23,8 +23,11 @@ const median = (v) => sorted(v)[Math.floor(v.length / 2)];
 const p95 = (v) => sorted(v)[Math.min(v.length - 1, Math.floor(v.length * 0.95))];
 const short = (v) => (Number.isFinite(v) ? Number(v.toPrecision(4)) : null);
 
-function atMost(bench, value, unit, most) {
-  console.log(JSON.stringify({ bench: `ui_${bench}`, value: short(value), unit, target: `<= ${most}`, met: value <= most }));
+/** `why`: what is known to cost more, for a miss by no more than twice; bench/figure.h has the same rule. */
+function atMost(bench, value, unit, most, why) {
+  const met = value <= most;
+  const explained = !met && value <= 2 * most ? why : undefined;
+  console.log(JSON.stringify({ bench: `ui_${bench}`, value: short(value), unit, target: `<= ${most}`, met, explained }));
 }
 
 /** Runs in the page before it: notes frames, long tasks and when the flame graph was first there. */
@@ -228,7 +231,7 @@ async function idle() {
 }
 
 /** Until the first byte of the answer, behind one that warmed the caches. */
-async function api(name, service, range, most) {
+async function api(name, service, range, most, why) {
   const q = encodeURIComponent(service ? `${cpu}{service_name="${service}"}` : `${cpu}{node!=""}`);
   const times = [];
   for (let i = 0; i < 6; i++) {
@@ -237,12 +240,12 @@ async function api(name, service, range, most) {
     if (i) times.push(performance.now() - began);
     await answer.arrayBuffer();
   }
-  atMost(name, median(times), "ms until the first byte", most);
+  atMost(name, median(times), "ms until the first byte", most, why);
 }
 
 await api("api_million", "million", last, 400);
 await api("api_day_of_a_host", null, { from: firstDay, to: secondDay }, 50);
-await api("api_day_of_two_eras", null, { from: secondDay, to: end }, 50);
+await api("api_day_of_two_eras", null, { from: secondDay, to: end }, 50, "two dictionaries become one first: a third of it");
 await million();
 await large("million", UHD, "million_zoom_4k", 33);
 await large("dense", UHD, "dense_zoom_4k", 33);

@@ -71,25 +71,50 @@ void pages__free(struct pages *p)
  * Offers
  */
 
-static struct page *copy_of(const void *owner, const struct dcm_page *from)
+static bool is_gzip(const struct dcm_page *page)
+{
+	return DCM_HAS(page, is_gzip) && page->is_gzip;
+}
+
+/* The content, packed, and what is to be known of it unpacked. */
+static int take_content(struct page *p, const struct dcm_page *from, struct dcm_error *err)
+{
+	CLEANUP(buf__fini) struct buf plain = { 0 };
+
+	if (!is_gzip(from)) {
+		p->n = from->n;
+		p->hash = hash__bytes(from->data, from->n, 0);
+		return deflate__pack(from->data, from->n, PACK_LEVEL, &p->packed) < 0
+			       ? error__nomem(err)
+			       : 0;
+	}
+	int r = deflate__unpack(from->data, from->n, MAX_PAGE_BYTES, &plain, err);
+	if (r < 0)
+		return error__prefix(err, "page: %s: ", from->path), r;
+	p->n = plain.n;
+	p->hash = hash__bytes(plain.data, plain.n, 0);
+	buf__append(&p->packed, from->data, from->n);
+	return p->packed.error ? error__nomem(err) : 0;
+}
+
+static int copy_of(const void *owner, const struct dcm_page *from, struct page **ret,
+		   struct dcm_error *err)
 {
 	struct page *p = NEW(struct page);
 
 	if (!p)
-		return NULL;
+		return error__nomem(err);
 	p->owner = owner;
 	p->path = strdup(from->path);
 	p->type = strdup(from->type);
 	p->headers = strdup(from->headers ? from->headers : "");
-	p->n = from->n;
-	p->hash = hash__bytes(from->data, from->n, 0);
 	p->immutable = from->immutable;
-	if (!p->path || !p->type || !p->headers ||
-	    deflate__pack(from->data, from->n, PACK_LEVEL, &p->packed) < 0) {
+	int r = p->path && p->type && p->headers ? take_content(p, from, err) : error__nomem(err);
+	if (r < 0)
 		free_page(p);
-		return NULL;
-	}
-	return p;
+	else
+		*ret = p;
+	return r;
 }
 
 static struct page *find(struct pages *p, struct dcm_str path)
@@ -115,13 +140,13 @@ static int check(const struct dcm_page *page, struct dcm_error *err)
 
 int pages__offer(struct pages *p, const void *owner, const struct dcm_page *page, struct dcm_error *err)
 {
+	struct page *copy = NULL;
 	int r = check(page, err);
-	struct page *copy = r == 0 ? copy_of(owner, page) : NULL;
 
+	if (r == 0)
+		r = copy_of(owner, page, &copy, err);
 	if (r < 0)
 		return r;
-	if (!copy)
-		return error__nomem(err);
 	pthread_rwlock_wrlock(&p->lock);
 	if (find(p, str__of(page->path)))
 		r = error__set(err, -EEXIST, "page: %s is offered by another instance already; one of them is enough",

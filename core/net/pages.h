@@ -2,7 +2,7 @@
 /*
  * core/net/pages.h - files that plugins offer to browsers (host->page()), and how they are answered
  *
- * A page is copied and packed when it is offered, and gone when its owner withdraws. Each has an ETag of its
+ * A page is copied when it is offered, and packed unless it came so, and gone when its owner withdraws. Each has an ETag of its
  * content (RFC 9110, 8.8.3), another one in gzip; what browsers have already is answered with 304. Pages whose path
  * changes with their content may be kept for a year, others are asked for each time.
  *

@@ -39,6 +39,7 @@
  *   3.1  dcm_storage_ops.check_within(): a check that tells how far it has come, and can be ended
  *   3.2  dcm_store_stat.retention_ms, .max_bytes: how long and how much a store keeps
  *   3.3  dcm_table.absent, .absent_means: keys of other programs' files for what nobody does here
+ *   3.4  dcm_page.is_gzip: a page that was packed when the plugin was built
  */
 #ifndef DECIMA_PLUGIN_H
 #define DECIMA_PLUGIN_H
@@ -56,7 +57,7 @@ extern "C" {
 
 #define DCM_ABI_MAGIC 0x414d4344u /* "DCMA" */
 #define DCM_ABI_MAJOR 3
-#define DCM_ABI_MINOR 3
+#define DCM_ABI_MINOR 4
 
 /* -------------------------------------------------------------------------------------------------
  * The host
@@ -151,6 +152,8 @@ struct dcm_page {
 	size_t n;
 	const char *headers; /* further ones, "Name: value\r\n" each; NULL: none */
 	bool immutable; /* the path changes with the content: browsers may keep it for a year */
+	/* data is the page as gzip, of at most 16 MiB when unpacked; else the host packs it, at each start. */
+	bool is_gzip;
 };
 
 /* Does the batch get an id that the same bytes, labels, name, measure and time always have, so that a store knows a retry? */

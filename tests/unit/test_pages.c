@@ -190,6 +190,42 @@ static void test_pages(void **state)
 	pages__withdraw(pages, "me");
 }
 
+/* A page that comes as gzip is answered like others, and what is no gzip, or too much, is not taken. */
+static void test_packed_pages(void **state)
+{
+	static const uint8_t zeros[(16 << 20) + 1];
+	CLEANUP(buf__fini) struct buf packed = { 0 }, bomb = { 0 };
+	struct dcm_error err = DCM_ERROR_INIT;
+
+	(void)state;
+	assert_int_equal(deflate__pack((const uint8_t *)script, strlen(script), 6, &packed), 0);
+	struct dcm_page page = { .size = sizeof(page),
+				 .path = "/app-1.js",
+				 .type = "text/javascript",
+				 .data = packed.data,
+				 .n = packed.n,
+				 .is_gzip = true };
+	assert_int_equal(pages__offer(pages, "me", &page, &err), 0);
+	CLEANUP(forget) struct answer a = ask("GET", "/app-1.js", "Accept-Encoding: gzip\r\n");
+	assert_true(says(&a, "Content-Encoding: gzip\r\n"));
+	assert_int_equal(a.n, packed.n);
+	assert_memory_equal(a.body, packed.data, a.n);
+	CLEANUP(forget) struct answer plain = ask("GET", "/app-1.js", "");
+	assert_int_equal(plain.n, strlen(script));
+	assert_memory_equal(plain.body, script, plain.n);
+
+	page.path = "/app-2.js";
+	page.n--;
+	assert_int_equal(pages__offer(pages, "me", &page, &err), -EINVAL);
+	assert_non_null(strstr(err.text, "/app-2.js"));
+	assert_int_equal(deflate__pack(zeros, sizeof(zeros), 1, &bomb), 0);
+	page.data = bomb.data;
+	page.n = bomb.n;
+	assert_int_equal(pages__offer(pages, "me", &page, &err), -E2BIG);
+	assert_false(pages__have(pages, STR("/app-2.js")));
+	pages__withdraw(pages, "me");
+}
+
 /* What the browser has already: by the tag of what it was given. */
 static void test_tags(void **state)
 {
@@ -418,6 +454,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_a_slash_behind_a_place),
 		cmocka_unit_test(test_pages),
+		cmocka_unit_test(test_packed_pages),
 		cmocka_unit_test(test_tags),
 		cmocka_unit_test(test_application),
 		cmocka_unit_test(test_owners),

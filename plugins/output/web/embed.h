@@ -17,6 +17,7 @@ struct asset {
 	const char *name, *type;
 	const uint8_t *data, *end;
 	bool immutable; /* the name changes with the content */
+	bool is_gzip;	/* data is, of the file */
 };
 
 #define EMBED(id, path)                                                                            \

@@ -2,8 +2,8 @@
 /*
  * plugins/output/web/web.c - the pages: the files of ui/dist, offered at the server's addresses
  *
- * The files are in this object as they are (assets.h, made from ui/dist/files), or with ui_dir in a directory like ui/dist; the
- * host packs and serves them. The page
+ * The files are in this object as gzip (assets.h, made from ui/dist/files), or with ui_dir in a directory like ui/dist; the
+ * host serves them. The page
  * asks /api/v1 of the same server and nobody else, which the Content-Security-Policy (W3C, CSP Level 3) makes the browser
  * hold it to: no script, style or connection of another origin, no code out of text but the worker's, by one policy.
  */
@@ -84,6 +84,7 @@ static int offer(const struct web *w, const struct asset *a, struct dcm_error *e
 		.n = (size_t)(a->end - a->data),
 		.headers = is_page ? SHARED "Content-Security-Policy: " POLICY "\r\n" : SHARED,
 		.immutable = a->immutable,
+		.is_gzip = a->is_gzip,
 	};
 
 	snprintf(path, sizeof(path), "/%s", is_page ? "" : a->name);
