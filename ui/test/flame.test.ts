@@ -119,12 +119,14 @@ test("inverted, callers and callees are what the stacks say", () => {
     const stacks = randomStacks(seed, 40, 8, 7);
     const t = treeOf(stacks);
     assert.deepEqual(paths(invert(t)), expectedPaths(stacks, (n) => [...n].reverse()));
-    for (let f = 0; f < t.functions.n; f++) {
-      const wanted = nameOf(t.functions, f);
-      const cut = (n: string[]) => (n.includes(wanted) ? n.indexOf(wanted) : -1);
-      assert.deepEqual(paths(callees(t, f)), expectedPaths(stacks, (n) => (cut(n) < 0 ? null : n.slice(cut(n) + 1))));
-      assert.deepEqual(paths(callers(t, f)), expectedPaths(stacks, (n) => (cut(n) < 0 ? null : n.slice(0, cut(n)).reverse())));
-    }
+    // Two together are one: the outermost of either.
+    for (let f = 0; f < t.functions.n; f++)
+      for (const funcs of [[f], [f, (f + 1) % t.functions.n]]) {
+        const wanted = funcs.map((i) => nameOf(t.functions, i));
+        const cut = (n: string[]) => n.findIndex((name) => wanted.includes(name));
+        assert.deepEqual(paths(callees(t, funcs)), expectedPaths(stacks, (n) => (cut(n) < 0 ? null : n.slice(cut(n) + 1))));
+        assert.deepEqual(paths(callers(t, funcs)), expectedPaths(stacks, (n) => (cut(n) < 0 ? null : n.slice(0, cut(n)).reverse())));
+      }
   }
 });
 
@@ -141,7 +143,7 @@ test("inverted, functions weigh what they did before, and what a frame has itsel
       const widest = widestOf(inverted, f);
       assert.equal(widest ? inverted.total[widest] : 0, self[f]);
     }
-    const up = callers(t, 0);
+    const up = callers(t, [0]);
     for (let i = 0; i < up.n; i++) assert.equal(ownOf(up, i), null);
   }
 });

@@ -13,7 +13,7 @@ import { mirror } from "../src/flame/mirror.ts";
 import { MOST_DETAIL, fit } from "../src/flame/names.ts";
 import { byName } from "../src/flame/order.ts";
 import { splice, shareTrimmed } from "../src/flame/splice.ts";
-import { Kind, type Tree, functionNamed, makeTexts, nameOf, place, sameFunction, settle, weightsOf } from "../src/flame/tree.ts";
+import { Kind, type Tree, functionsNamed, makeTexts, nameOf, place, sameFunction, settle, weightsOf } from "../src/flame/tree.ts";
 import { Rects, TRIMMED, besides, layout, nodeAt, sameView, viewOf } from "../src/flame/view.ts";
 import { sorted } from "../src/table/columns.ts";
 import { parse } from "../src/url/state.ts";
@@ -232,15 +232,15 @@ test("colours by the weights that came with a tree are those of its nodes", () =
   assert.notDeepEqual(colorFrames({ ...t, weights: heavy }, "self"), colorFrames(t, "self"));
 });
 
-test("a function is found by its name, as it is read", () => {
+test("functions are found by their name, as it is read", () => {
   const names = ["", "a", "ab", "b\u00e9", "aba", "ab", "\u2603"];
   const t = treeOf(randomStacks(1, 5));
   const fns = { ...t.functions, n: names.length, names: makeTexts(names) };
-  for (const name of [...names, "abab", "c", "b"]) assert.equal(functionNamed(fns, name), names.indexOf(name));
+  for (const name of [...names, "abab", "c", "b"]) assert.deepEqual(functionsNamed(fns, name), [...names.keys()].filter((i) => names[i] === name));
   // No UTF-8: it is read as U+FFFD, and looked for so.
   fns.names.bytes[fns.names.offsets[2]] = 0xff;
-  assert.equal(functionNamed(fns, "\ufffdb"), 2);
-  assert.equal(functionNamed(fns, "ab"), 5);
+  assert.deepEqual(functionsNamed(fns, "\ufffdb"), [2]);
+  assert.deepEqual(functionsNamed(fns, "ab"), [5]);
 });
 
 test("the heaviest functions are those of brute force, and the widest frame of one is", () => {
@@ -296,7 +296,7 @@ test("what was trimmed is nobody's self, leaves first and below a function, on e
       assert.equal(inverted.self[0], t.self[0]);
       if (times) assert.deepEqual([inverted.b!.trimmed.get(0), inverted.b!.self[0]], [times * all, times * t.self[0]]);
       for (let f = 0; f < t.functions.n; f++) {
-        const down = callees(d, f);
+        const down = callees(d, [f]);
         // By brute force: the nodes that a way below an outermost call leads to.
         const self = new Map<string, number>();
         const lost = new Map<string, number>();
@@ -354,9 +354,9 @@ test("what only B has lost is drawn and told, as a rate", () => {
 test("a function is found again in another answer, by more than its name", () => {
   const t = treeOf([{ names: ["a", "b", "c"], value: 3 }]);
   const other = treeOf([{ names: ["c", "x", "b", "a"], value: 3 }]);
-  const ids = ["a", "b", "c"].map((n) => [functionNamed(t.functions, n), functionNamed(other.functions, n)]);
+  const ids = ["a", "b", "c"].map((n) => [functionsNamed(t.functions, n)[0], functionsNamed(other.functions, n)[0]]);
   for (const [i, k] of ids) assert.equal(sameFunction(t.functions, i, other.functions), k);
-  assert.equal(sameFunction(other.functions, functionNamed(other.functions, "x"), t.functions), -1);
+  assert.equal(sameFunction(other.functions, functionsNamed(other.functions, "x")[0], t.functions), -1);
   other.functions.line[ids[1][1]] = 7;
   assert.equal(sameFunction(t.functions, ids[1][0], other.functions), -1);
 });

@@ -5,7 +5,7 @@ import { useMemo, useState } from "preact/hooks";
 import * as api from "../api/client.ts";
 import { Chart } from "../chart/chart.tsx";
 import { visible } from "../flame/names.ts";
-import { Kind, countNamed, functionNamed, nameOf, textAt } from "../flame/tree.ts";
+import { Kind, functionsNamed, nameOf, textAt } from "../flame/tree.ts";
 import { readLabel, writeNames } from "../query/selector.ts";
 import { exactly, follows } from "./actions.ts";
 import { Boundary } from "./boundary.tsx";
@@ -133,18 +133,18 @@ function ByLabel(props: { name: string; range: [number, number] }) {
 /** Where its code is, and ways to it in Explore. */
 function Head(props: { name: string }) {
   const t = tree.value.value?.tree;
-  const f = useMemo(() => (t ? functionNamed(t.functions, props.name) : -1), [t, props.name]);
+  // Stacks are chosen by name: of all that are called so, whatever binary they are of.
+  const named = useMemo(() => (t ? functionsNamed(t.functions, props.name) : []), [t, props.name]);
+  const f = named[0] ?? -1;
   const fns = t?.functions;
   const file = fns && f >= 0 ? textAt(fns.files, fns.file[f]) : "";
   const binary = fns && f >= 0 ? textAt(fns.binaries, fns.binary[f]) : "";
-  // Stacks are chosen by name: of all that are called so, whatever binary they are of.
-  const alike = useMemo(() => (fns ? countNamed(fns, props.name) : 0), [fns, props.name]);
   const expression = `^${props.name.replace(/[.*+?^${}()|[\]\\]/g, "\\$&")}$`;
   return (
     <>
       <h1 class="mono" data-testid="function-name">{visible(props.name)}</h1>
       <p class="about">{[file && `${visible(file)}${fns!.line[f] ? `:${fns!.line[f]}` : ""}`, visible(binary)].filter(Boolean).join(" · ")}</p>
-      {alike > 1 && <p class="about" data-testid="function-alike">{alike} functions have this name. The lines and labels are of all of them, callers and callees of the first.</p>}
+      {named.length > 1 && <p class="about" data-testid="function-alike">{named.length} functions have this name: what is here is of all of them.</p>}
       <p class="actions">
         <button data-testid="function-flame" onClick={() => go({ panel: "flame", search: expression }, true, "explore")}>Find it in the flame graph</button>
         <button onClick={() => go({ panel: "flame", chips: [...state.value.chips, { kind: "SS", text: exactly(props.name) }], zoom: "", selected: "" }, true, "explore")}>Only stacks with it</button>

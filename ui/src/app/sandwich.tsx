@@ -5,7 +5,7 @@ import { useEffect, useMemo, useState } from "preact/hooks";
 import { type Coloring, colorFrames } from "../flame/color.ts";
 import { visible } from "../flame/names.ts";
 import { FlamePanel } from "../flame/panel.tsx";
-import { type Tree, functionNamed, nameOf } from "../flame/tree.ts";
+import { type Tree, functionsNamed, nameOf } from "../flame/tree.ts";
 import { EndedToo, type Kept, trees } from "../worker/rpc.ts";
 import { Figures, describe, titleOf } from "./figures.tsx";
 import * as format from "./format.ts";
@@ -57,7 +57,8 @@ export function Sandwich(props: { kept: Kept; seconds: number }) {
   const t = props.kept.tree;
   const [sides, setSides] = useState<{ of: string; up: Kept; down: Kept } | null>(null);
   const [failed, setFailed] = useState("");
-  const func = useMemo(() => functionNamed(t.functions, s.sandwich), [t, s.sandwich]);
+  // All that are called so: that is what stacks are filtered by, and what the server's callers and callees are of.
+  const funcs = useMemo(() => functionsNamed(t.functions, s.sandwich), [t, s.sandwich]);
   // Of the whole, whose functions the sides share: so each has the colour that it has there.
   // Both sides have the functions of the whole, and not its nodes.
   const coloring = useMemo(() => colorFrames(t, s.color === "label" ? "binary" : s.color), [t, s.color]);
@@ -65,14 +66,14 @@ export function Sandwich(props: { kept: Kept; seconds: number }) {
     let gone = false;
     const of = s.sandwich;
     setFailed("");
-    if (func >= 0)
-      void Promise.all([trees.ask<"callers">({ op: "callers", tree: props.kept.id, func }), trees.ask<"callees">({ op: "callees", tree: props.kept.id, func })]).then(
+    if (funcs.length)
+      void Promise.all([trees.ask<"callers">({ op: "callers", tree: props.kept.id, funcs }), trees.ask<"callees">({ op: "callees", tree: props.kept.id, funcs })]).then(
         ([up, down]) => !gone && setSides({ of, up, down }),
         (e: Error) => !gone && !(e instanceof EndedToo) && setFailed(e.message),
       );
     return () => void (gone = true);
-  }, [props.kept.id, func]);
-  if (func < 0)
+  }, [props.kept.id, funcs]);
+  if (!funcs.length)
     return (
       <div>
         <p class="hint">{s.sandwich ? `${visible(s.sandwich)} is not in this answer.` : "Choose a function: double-click it, or press Enter on its row."}</p>
@@ -87,7 +88,7 @@ export function Sandwich(props: { kept: Kept; seconds: number }) {
     <div data-testid="sandwich" class={sides.of === s.sandwich ? "" : "stale"}>
       <h3 class="hint">Who calls it</h3>
       {side(sides.up, true, "Callers")}
-      <p class="bun"><b>{visible(sides.of)}</b> {format.value(sides.down.tree.total[0], t.meta.unit ?? "")} · {format.percent(sides.down.tree.total[0], t.total[0])} of all shown</p>
+      <p class="bun"><b>{visible(sides.of)}</b> {format.value(sides.down.tree.total[0], t.meta.unit ?? "")} · {format.percent(sides.down.tree.total[0], t.total[0])} of all shown{funcs.length > 1 && ` · ${funcs.length} functions have this name`}</p>
       {side(sides.down, false, "Callees")}
       <h3 class="hint">What it calls</h3>
     </div>

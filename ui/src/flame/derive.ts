@@ -274,27 +274,40 @@ export function invert(t: Tree, into = ""): Tree {
   return { ...expand(t, { root, first: pool.take(0, 0, 1), most, step: up, pool, lost, into }), leavesFirst: true, weights: t.weights ?? weightsOf(t) };
 }
 
-/** A function's outermost calls, and from them on. */
-function from(t: Tree, func: number, step: Step): Tree {
+/** Drafts of one family as one, called after the first. */
+function united(drafts: Draft[]): Draft {
+  const whole = { ...unplaced, ...drafts[0] };
+  for (const d of drafts.slice(1)) {
+    whole.to = d.to;
+    whole.sumA += d.sumA;
+    whole.sumB += d.sumB;
+  }
+  return whole;
+}
+
+/** The outermost calls of functions, which are one to whoever asks, and from them on. */
+function from(t: Tree, funcs: number[], step: Step): Tree {
   const pool = new Pool(t, t.total, t.b?.total ?? null);
+  const isWanted = new Uint8Array(t.functions.n);
+  for (const f of funcs) isWanted[f] = 1;
   let most = 0;
   for (let i = 1, free = 0; i < t.n; i++) {
-    if (t.func[i] !== func || i < free) continue;
+    if (!isWanted[t.func[i]] || i < free) continue;
     pool.add(i, i);
     most += step === up ? t.depth[i] : t.end[i] - i;
     free = t.end[i];
   }
-  const root = pool.take(0, -1, 0)[0] ?? { ...unplaced, func };
+  const root = { ...united(pool.take(0, -1, 0)), func: funcs[0] };
   const lost = new Lost();
   if (step === down) addTrimmed(t, lost, 0, pool.nodes.subarray(root.from, root.to));
   step(t, root, pool);
   return expand(t, { root, first: pool.take(root.familyEnd, 0, 1), most, step, pool, lost });
 }
 
-export function callers(t: Tree, func: number): Tree {
-  return { ...from(t, func, up), leavesFirst: true };
+export function callers(t: Tree, funcs: number[]): Tree {
+  return { ...from(t, funcs, up), leavesFirst: true };
 }
 
-export function callees(t: Tree, func: number): Tree {
-  return from(t, func, down);
+export function callees(t: Tree, funcs: number[]): Tree {
+  return from(t, funcs, down);
 }

@@ -505,21 +505,14 @@ function isNamed({ names }: Functions, i: number, name: Uint8Array): boolean {
   return true;
 }
 
-/** The first function of that name, or -1. */
-export function functionNamed(f: Functions, name: string): number {
+/** The functions of that name, of which each binary and file may have one. */
+export function functionsNamed(f: Functions, name: string): number[] {
   const wanted = new TextEncoder().encode(name);
-  for (let i = 0; i < f.n; i++) if (isNamed(f, i, wanted)) return i;
   // What was no UTF-8 is read otherwise than it is written.
-  if (name.includes("\ufffd")) for (let i = 0; i < f.n; i++) if (nameOf(f, i) === name) return i;
-  return -1;
-}
-
-/** Of how many binaries or files there is one of this name. */
-export function countNamed(f: Functions, name: string): number {
-  const wanted = new TextEncoder().encode(name);
-  let n = 0;
-  for (let i = 0; i < f.n; i++) if (isNamed(f, i, wanted)) n++;
-  return n;
+  const isLossy = name.includes("\ufffd");
+  const found: number[] = [];
+  for (let i = 0; i < f.n; i++) if (isNamed(f, i, wanted) || (isLossy && nameOf(f, i) === name)) found.push(i);
+  return found;
 }
 
 /** Whether weight is in frames that are not there. */

@@ -33,8 +33,8 @@ export type Request =
   | { op: "open"; file: Unpacked; against: Unpacked | null; index: number } // index: of the file's sample types; -1: the usual one
   | { op: "arrange"; tree: number; how: Arrangement }
   | { op: "splice"; tree: number; node: number; bytes: Uint8Array }
-  | { op: "callers"; tree: number; func: number }
-  | { op: "callees"; tree: number; func: number }
+  | { op: "callers"; tree: number; funcs: number[] }
+  | { op: "callees"; tree: number; funcs: number[] }
   | { op: "functions"; tree: number; from: number }
   | { op: "search"; tree: number; text: string; flags: string };
 

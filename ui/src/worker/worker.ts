@@ -84,8 +84,8 @@ const handlers: Handlers = {
     const whole = splice(treeOf(r.tree), r.node, decodeTree(r.bytes));
     return whole && keepWhole(whole);
   },
-  callers: (r) => drawn(callers(treeOf(r.tree), r.func)),
-  callees: (r) => drawn(callees(treeOf(r.tree), r.func)),
+  callers: (r) => drawn(callers(treeOf(r.tree), r.funcs)),
+  callees: (r) => drawn(callees(treeOf(r.tree), r.funcs)),
   functions: (r) => functionTotals(treeOf(r.tree), r.from),
   search: (r) => search(treeOf(r.tree), new RegExp(r.text, r.flags)),
 };
