@@ -12,6 +12,7 @@
 #include <errno.h>
 #include <dirent.h>
 #include <fcntl.h>
+#include <linux/magic.h>
 #include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
@@ -20,6 +21,7 @@
 #include <sys/random.h>
 #include <sys/stat.h>
 #include <sys/statvfs.h>
+#include <sys/vfs.h>
 #include <unistd.h>
 
 #include "core/base/dir.h"
@@ -144,11 +146,27 @@ static int posix_stat(struct vfs_file *f, struct vfs_stat *ret)
 	return 0;
 }
 
+/*
+ * Whether a hole is one, also over what was written a moment ago. ZFS told of some that were none
+ * (https://github.com/openzfs/zfs/issues/15526): what is lost so would be lost in silence.
+ */
+static bool knows_holes(int fd)
+{
+	struct statfs st;
+
+	if (fstatfs(fd, &st) < 0)
+		return false;
+	return st.f_type == EXT4_SUPER_MAGIC || st.f_type == XFS_SUPER_MAGIC ||
+	       st.f_type == BTRFS_SUPER_MAGIC || st.f_type == TMPFS_MAGIC;
+}
+
 static int posix_data_end(struct vfs_file *f, uint64_t *ret)
 {
 	const int fd = fd_of(f);
 	off_t end = 0;
 
+	if (!knows_holes(fd))
+		return -EOPNOTSUPP;
 	for (;;) {
 		const off_t data = lseek(fd, end, SEEK_DATA);
 		if (data < 0 && errno == ENXIO)

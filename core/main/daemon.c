@@ -353,7 +353,7 @@ static int start(struct daemon *d, struct dcm_error *err)
 	if (r < 0)
 		return r;
 	d->log = log_setup__from(&plan->main->log, d->areas, MAX_AREAS);
-	d->log.tail = d->log_tail = log_tail__new(); /* nobody starts for want of it */
+	d->log.tail = d->log_tail;
 	r = plan__data_dir(plan, d->data_dir, err);
 	d->pages = pages__new();
 	d->endpoints = endpoints__new(&clock__system);
@@ -558,6 +558,8 @@ int daemon__run(const struct plan_source *source)
 	keep_memory();
 	pthread_mutex_init(&d.lock, NULL);
 	pthread_cond_init(&d.answered, NULL);
+	/* From the first word on, which may be a warning about the configuration. Nobody starts for want of it. */
+	d.log.tail = d.log_tail = log_tail__new();
 	r = start(&d, &err);
 	if (r == 0) {
 		say_ready(&d);

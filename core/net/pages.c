@@ -73,7 +73,7 @@ void pages__free(struct pages *p)
 
 static bool is_gzip(const struct dcm_page *page)
 {
-	return DCM_HAS(page, is_gzip) && page->is_gzip;
+	return DCM_HAS(page, flags) && page->flags & DCM_PAGE_GZIP;
 }
 
 /* The content, packed, and what is to be known of it unpacked. */
@@ -90,7 +90,7 @@ static int take_content(struct page *p, const struct dcm_page *from, struct dcm_
 	}
 	int r = deflate__unpack(from->data, from->n, MAX_PAGE_BYTES, &plain, err);
 	if (r < 0)
-		return error__prefix(err, "page: %s: ", from->path), r;
+		return error__prefix(err, "page: %s", from->path), r;
 	p->n = plain.n;
 	p->hash = hash__bytes(plain.data, plain.n, 0);
 	buf__append(&p->packed, from->data, from->n);
@@ -127,6 +127,8 @@ static struct page *find(struct pages *p, struct dcm_str path)
 
 static int check(const struct dcm_page *page, struct dcm_error *err)
 {
+	if (DCM_HAS(page, flags) && page->flags & ~(uint64_t)DCM_PAGE_GZIP)
+		return error__set(err, -EINVAL, "page: its flags have bits that mean nothing");
 	if (!DCM_HAS(page, immutable) || !page->path || page->path[0] != '/' || !page->type ||
 	    (!page->data && page->n))
 		return error__set(

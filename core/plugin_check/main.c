@@ -27,6 +27,7 @@
 #include "core/batch/batch.h"
 #include "core/codec/codec.h"
 #include "core/codec/session.h"
+#include "core/deflate/deflate.h"
 #include "core/plugin_check/cases.h"
 #include "core/plugin_check/silence.h"
 
@@ -250,6 +251,8 @@ static int take_page(void *ctx, const struct dcm_host *from, const struct dcm_pa
 		return error__set(
 			err, -EINVAL,
 			"page(): a page lacks its size, a path from \"/\" on, a type or its bytes");
+	if (DCM_HAS(page, flags) && page->flags & DCM_PAGE_GZIP && !deflate__is_gzip(page->data, page->n))
+		return error__set(err, -EINVAL, "page(): %s is said to be gzip and is none", page->path);
 	return 0;
 }
 

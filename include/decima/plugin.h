@@ -39,7 +39,7 @@
  *   3.1  dcm_storage_ops.check_within(): a check that tells how far it has come, and can be ended
  *   3.2  dcm_store_stat.retention_ms, .max_bytes: how long and how much a store keeps
  *   3.3  dcm_table.absent, .absent_means: keys of other programs' files for what nobody does here
- *   3.4  dcm_page.is_gzip: a page that was packed when the plugin was built
+ *   3.4  dcm_page.flags: a page that was packed when the plugin was built
  */
 #ifndef DECIMA_PLUGIN_H
 #define DECIMA_PLUGIN_H
@@ -143,6 +143,9 @@ struct dcm_guarded {
 	const char *path; /* NULL for what has none */
 };
 
+/* dcm_page.flags: data is the page as gzip, of at most 16 MiB when unpacked; else the host packs it, at each start. */
+#define DCM_PAGE_GZIP 1u
+
 /* A file that browsers may load: host->page(). */
 struct dcm_page {
 	uint32_t size;
@@ -152,8 +155,7 @@ struct dcm_page {
 	size_t n;
 	const char *headers; /* further ones, "Name: value\r\n" each; NULL: none */
 	bool immutable; /* the path changes with the content: browsers may keep it for a year */
-	/* data is the page as gzip, of at most 16 MiB when unpacked; else the host packs it, at each start. */
-	bool is_gzip;
+	uint64_t flags; /* DCM_PAGE_GZIP; not behind `immutable`, where older plugins have whatever is there */
 };
 
 /* Does the batch get an id that the same bytes, labels, name, measure and time always have, so that a store knows a retry? */

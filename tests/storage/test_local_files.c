@@ -506,14 +506,18 @@ static void test_what_was_never_written_is_not_read(void **state)
 	memset(text, 'x', WRITTEN / 2);
 	assert_int_equal(vfs__open(p.vfs, "one", VFS_WRITE | VFS_CREATE | VFS_NEW, &f), 0);
 	assert_int_equal(vfs__allocate(f, BYTES), 0);
-	assert_int_equal(p.vfs->ops->data_end(f, &end), 0);
+	/* Where the file system is not one of those that are known to tell, all is read. */
+	const bool tells = p.vfs->ops->data_end(f, &end) == 0;
 	assert_int_equal(end, 0);
 	assert_int_equal(vfs__write(f, text, WRITTEN, 4096), 0);
 	/* First: who reads zeroes has them in memory, and then they are as good as written. */
 	assert_int_equal(vfs__read_written(p.vfs, "one", BYTES, &written, &bytes), 0);
 	assert_int_equal(vfs__read_file(p.vfs, "one", BYTES, &all), 0);
 	assert_int_equal(bytes, BYTES);
-	assert_in_range(written.n, 4096 + WRITTEN, BYTES / 2);
+	if (tells)
+		assert_in_range(written.n, 4096 + WRITTEN, BYTES / 2);
+	else
+		assert_int_equal(written.n, BYTES);
 	assert_memory_equal(written.data, all.data, written.n);
 	assert_int_equal(vfs__read_written(p.vfs, "one", BYTES - 1, &written, &bytes), -EFBIG);
 	vfs__close(f);

@@ -204,7 +204,7 @@ static void test_packed_pages(void **state)
 				 .type = "text/javascript",
 				 .data = packed.data,
 				 .n = packed.n,
-				 .is_gzip = true };
+				 .flags = DCM_PAGE_GZIP };
 	assert_int_equal(pages__offer(pages, "me", &page, &err), 0);
 	CLEANUP(forget) struct answer a = ask("GET", "/app-1.js", "Accept-Encoding: gzip\r\n");
 	assert_true(says(&a, "Content-Encoding: gzip\r\n"));
@@ -217,12 +217,36 @@ static void test_packed_pages(void **state)
 	page.path = "/app-2.js";
 	page.n--;
 	assert_int_equal(pages__offer(pages, "me", &page, &err), -EINVAL);
-	assert_non_null(strstr(err.text, "/app-2.js"));
+	assert_int_equal(strncmp(err.text, "page: /app-2.js: ", 17), 0);
+	assert_null(strstr(err.text, ": : "));
 	assert_int_equal(deflate__pack(zeros, sizeof(zeros), 1, &bomb), 0);
 	page.data = bomb.data;
 	page.n = bomb.n;
 	assert_int_equal(pages__offer(pages, "me", &page, &err), -E2BIG);
 	assert_false(pages__have(pages, STR("/app-2.js")));
+	page.flags = 2;
+	assert_int_equal(pages__offer(pages, "me", &page, &err), -EINVAL);
+	pages__withdraw(pages, "me");
+}
+
+/* A plugin of 3.3 has no flags, and behind its last member whatever was there. */
+static void test_pages_of_older_plugins(void **state)
+{
+	struct dcm_page page;
+	struct dcm_error err = DCM_ERROR_INIT;
+
+	(void)state;
+	memset(&page, 0xff, sizeof(page));
+	page.size = offsetof(struct dcm_page, flags);
+	page.path = "/app-1.js";
+	page.type = "text/javascript";
+	page.data = (const uint8_t *)script;
+	page.n = strlen(script);
+	page.headers = NULL;
+	page.immutable = true;
+	assert_int_equal(pages__offer(pages, "me", &page, &err), 0);
+	CLEANUP(forget) struct answer plain = ask("GET", "/app-1.js", "");
+	assert_int_equal(plain.n, strlen(script));
 	pages__withdraw(pages, "me");
 }
 
@@ -455,6 +479,7 @@ int main(void)
 		cmocka_unit_test(test_a_slash_behind_a_place),
 		cmocka_unit_test(test_pages),
 		cmocka_unit_test(test_packed_pages),
+		cmocka_unit_test(test_pages_of_older_plugins),
 		cmocka_unit_test(test_tags),
 		cmocka_unit_test(test_application),
 		cmocka_unit_test(test_owners),

@@ -346,9 +346,9 @@ static void hear(struct otlp_output *o, struct buf *body, uint32_t n_sent)
 		host->drop(host, "profiles_rejected", a.n_rejected);
 		host->metric_add(o->rejected, a.n_rejected);
 		sender__warn(&o->sender, "%.150s took a request, but left out %u of its %u profiles: %s",
-			     o->sender.url, a.n_rejected, n_sent, said);
+			     o->sender.place, a.n_rejected, n_sent, said);
 	} else if (said[0] && strcmp(said, o->said) != 0) {
-		host->log(host, DCM_LOG_WARNING, "%s took a request, and says: %s", o->sender.url, said);
+		host->log(host, DCM_LOG_WARNING, "%s took a request, and says: %s", o->sender.place, said);
 		memcpy(o->said, said, sizeof(said));
 	}
 }

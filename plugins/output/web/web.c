@@ -18,6 +18,7 @@
 #include "core/base/error.h"
 #include "core/base/fd.h"
 #include "core/base/mem.h"
+#include "core/base/vec.h"
 #include "plugins/output/web/assets.h"
 
 #define POLICY                                                                                     \
@@ -53,22 +54,127 @@ static const struct dcm_table options = {
 	.options = rows,
 };
 
+/* A file of ui_dir, until the host has it. */
+struct web_file {
+	char *name, *type;
+	struct buf content;
+	bool immutable;
+};
+
 struct web {
 	const struct dcm_host *host;
 	const struct web_config *config;
+	VEC(struct web_file) files;
 };
 
+static void forget_files(struct web *w)
+{
+	for (size_t i = 0; i < w->files.n; i++) {
+		free(w->files.v[i].name);
+		free(w->files.v[i].type);
+		buf__fini(&w->files.v[i].content);
+	}
+	vec__fini(&w->files);
+}
+
+static void web_stop(void *instance)
+{
+	forget_files(instance);
+	free(instance);
+}
+
+/* ---- from a directory ---- */
+
+/* A regular file in it: no pipe, which never ends, and no link, which may lead anywhere. */
+static int read_file(int dir, const char *name, size_t max_bytes, struct buf *ret)
+{
+	CLEANUP(fd__closep)
+	int fd = openat(dir, name, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY);
+	int r = fd < 0 ? -errno : fd__check_regular(fd);
+
+	return r < 0 ? r : fd__read_all(fd, max_bytes, ret);
+}
+
+/* What stands before the next `mark`, ended by a NUL; *at goes behind it. NULL: there is none. */
+static char *next_part(char **at, char mark)
+{
+	char *from = *at, *end = strchr(from, mark);
+
+	if (!end)
+		return NULL;
+	*end = '\0';
+	*at = end + 1;
+	return from;
+}
+
+/* The file of a line of the list: NAME TYPE HASHED, with tabs between them. */
+static int read_line(struct web *w, int dir, char *line, struct dcm_error *err)
+{
+	const char *name = next_part(&line, '\t'), *type = next_part(&line, '\t');
+
+	if (!name || !type || name[0] == '.' || name[0] == '\0' || strchr(name, '/') || strlen(name) > 200)
+		return error__set(err, -EINVAL,
+				  "ui_dir: %s/files: a line is no name in that directory, type, "
+				  "and 0 or 1, with tabs "
+				  "between them; ui/build.mjs writes it",
+				  w->config->ui_dir);
+	if (!vec__push(&w->files, (struct web_file){ .immutable = line[0] == '1' }))
+		return error__nomem(err);
+	struct web_file *f = &w->files.v[w->files.n - 1];
+	f->name = strdup(name);
+	f->type = strdup(type);
+	if (!f->name || !f->type)
+		return error__nomem(err);
+	int r = read_file(dir, name, FILE_MAX, &f->content);
+	return r < 0 ? error__sys(err, r, "ui_dir: cannot read %s/%s", w->config->ui_dir, name) : 0;
+}
+
+static int read_directory(struct web *w, struct dcm_error *err)
+{
+	CLEANUP(buf__fini) struct buf list = { 0 };
+	CLEANUP(fd__closep) int dir = open(w->config->ui_dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	int r = dir < 0 ? -errno : read_file(dir, "files", LIST_MAX, &list);
+	bool has_page = false;
+	char *at, *line;
+
+	if (r < 0)
+		return error__sys(err, r, "ui_dir: cannot read %s/files, which lists what to serve",
+				  w->config->ui_dir);
+	buf__byte(&list, '\n');
+	buf__byte(&list, '\0');
+	if (list.error)
+		return error__nomem(err);
+	at = (char *)list.data;
+	while (r == 0 && (line = next_part(&at, '\n')) != NULL) {
+		has_page |= strncmp(line, "index.html\t", 11) == 0;
+		if (line[0])
+			r = read_line(w, dir, line, err);
+	}
+	if (r == 0 && !has_page)
+		r = error__set(err, -EINVAL, "ui_dir: %s/files lists no index.html", w->config->ui_dir);
+	return r;
+}
+
+/* ---- the instance ---- */
+
+/* A directory that cannot be served is told before anything that runs has ended: a reload then changes nothing. */
 static int web_open(const struct dcm_host *host, const void *config, void **ret_instance,
 		    struct dcm_error *err)
 {
 	struct web *w = NEW(struct web);
+	int r = 0;
 
 	if (!w)
 		return error__nomem(err);
 	w->host = host;
 	w->config = config;
-	*ret_instance = w;
-	return 0;
+	if (w->config->ui_dir)
+		r = read_directory(w, err);
+	if (r < 0)
+		web_stop(w);
+	else
+		*ret_instance = w;
+	return r;
 }
 
 /* "/" is the page itself; the others go by their names. */
@@ -84,75 +190,28 @@ static int offer(const struct web *w, const struct asset *a, struct dcm_error *e
 		.n = (size_t)(a->end - a->data),
 		.headers = is_page ? SHARED "Content-Security-Policy: " POLICY "\r\n" : SHARED,
 		.immutable = a->immutable,
-		.is_gzip = a->is_gzip,
+		.flags = a->is_gzip ? DCM_PAGE_GZIP : 0,
 	};
 
 	snprintf(path, sizeof(path), "/%s", is_page ? "" : a->name);
 	return w->host->page(w->host, &page, err);
 }
 
-/* ---- from a directory ---- */
-
-/* What stands before the next `mark`, ended by a NUL; *at goes behind it. NULL: there is none. */
-static char *next_part(char **at, char mark)
+static int offer_files(const struct web *w, struct dcm_error *err)
 {
-	char *from = *at, *end = strchr(from, mark);
+	int r = 0;
 
-	if (!end)
-		return NULL;
-	*end = '\0';
-	*at = end + 1;
-	return from;
-}
+	for (size_t i = 0; i < w->files.n && r == 0; i++) {
+		const struct web_file *f = &w->files.v[i];
 
-/* The file of a line of the list: NAME TYPE HASHED, with tabs between them. */
-static int offer_line(const struct web *w, int dir, char *line, struct dcm_error *err)
-{
-	CLEANUP(buf__fini) struct buf content = { 0 };
-	const char *name = next_part(&line, '\t'), *type = next_part(&line, '\t');
-	int r;
-
-	if (!name || !type || name[0] == '.' || name[0] == '\0' || strchr(name, '/') || strlen(name) > 200)
-		return error__set(err, -EINVAL,
-				  "ui_dir: %s/files: a line is no name in that directory, type, "
-				  "and 0 or 1, with tabs "
-				  "between them; ui/build.mjs writes it",
-				  w->config->ui_dir);
-	r = fd__read_path(dir, name, FILE_MAX, &content);
-	if (r < 0)
-		return error__sys(err, r, "ui_dir: cannot read %s/%s", w->config->ui_dir, name);
-	return offer(w,
-		     &(struct asset){ .name = name,
-				      .type = type,
-				      .data = content.data,
-				      .end = content.data + content.n,
-				      .immutable = line[0] == '1' },
-		     err);
-}
-
-static int offer_directory(const struct web *w, struct dcm_error *err)
-{
-	CLEANUP(buf__fini) struct buf list = { 0 };
-	CLEANUP(fd__closep) int dir = open(w->config->ui_dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-	int r = dir < 0 ? -errno : fd__read_path(dir, "files", LIST_MAX, &list);
-	bool has_page = false;
-	char *at, *line;
-
-	if (r < 0)
-		return error__sys(err, r, "ui_dir: cannot read %s/files, which lists what to serve",
-				  w->config->ui_dir);
-	buf__byte(&list, '\n');
-	buf__byte(&list, '\0');
-	if (list.error)
-		return error__nomem(err);
-	at = (char *)list.data;
-	while (r == 0 && (line = next_part(&at, '\n')) != NULL) {
-		has_page |= strncmp(line, "index.html\t", 11) == 0;
-		if (line[0])
-			r = offer_line(w, dir, line, err);
+		r = offer(w,
+			  &(struct asset){ .name = f->name,
+					   .type = f->type,
+					   .data = f->content.data,
+					   .end = f->content.data + f->content.n,
+					   .immutable = f->immutable },
+			  err);
 	}
-	if (r == 0 && !has_page)
-		r = error__set(err, -EINVAL, "ui_dir: %s/files lists no index.html", w->config->ui_dir);
 	return r;
 }
 
@@ -168,19 +227,15 @@ static int offer_own(const struct web *w, struct dcm_error *err)
 static int web_start(void *instance, struct dcm_error *err)
 {
 	struct web *w = instance;
-	int r = w->config->ui_dir ? offer_directory(w, err) : offer_own(w, err);
+	int r = w->config->ui_dir ? offer_files(w, err) : offer_own(w, err);
 
+	forget_files(w); /* the host has them */
 	if (r == 0 && w->config->ui_dir)
 		w->host->set_state(w->host, DCM_STATE_OK,
 				   "the pages of %s are at the server's addresses", w->config->ui_dir);
 	else if (r == 0)
 		w->host->set_state(w->host, DCM_STATE_OK, "the pages are at the server's addresses");
 	return r;
-}
-
-static void web_stop(void *instance)
-{
-	free(instance);
 }
 
 static const struct dcm_lifecycle lifecycle = {

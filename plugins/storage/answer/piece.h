@@ -52,7 +52,8 @@ struct piece_profiles {
 	const int64_t *time_ms; /* [n] ascending; equal times in the order in which they were written */
 	/*
 	 * [n + 1]: unit times this is, modulo 2^64, what the values of all profiles before this one
-	 * add up to. NULL also when the holder has none, or when some profiles' sum leaves 64 bits.
+	 * add up to. NULL also when the holder has none, or when the magnitudes of all values leave
+	 * 63 bits: so what some profiles in a row add up to is a difference of two of these.
 	 */
 	const uint64_t *before;
 	uint64_t unit;

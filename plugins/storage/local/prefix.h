@@ -59,7 +59,7 @@ uint64_t prefix__sum(const uint32_t *v, uint32_t n);
 
 /*
  * ret[n]: what is `before` and the zigzags up to here stand for, added up; returns the last, or
- * `before` when n is 0. Sums wrap.
+ * `before` when n is 0. Sums wrap. n <= PFOR_PAGE.
  */
 uint64_t prefix__running(const uint32_t *v, uint32_t n, uint64_t before, uint64_t *ret);
 
