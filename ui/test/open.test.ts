@@ -8,7 +8,7 @@ import { colorFrames } from "../src/flame/color.ts";
 import { plainRows } from "../src/flame/fold.ts";
 import type { Look } from "../src/flame/look.ts";
 import { svgOf } from "../src/flame/svg.ts";
-import { type Tree, nameOf } from "../src/flame/tree.ts";
+import { FormatError, type Tree, nameOf } from "../src/flame/tree.ts";
 import { NotAProfile, readProfile, treeOfFile, treeOfProfile, treeOfTwo } from "../src/open/profile.ts";
 import { encode, random, randomStacks, treeOf } from "./random.ts";
 
@@ -221,4 +221,62 @@ test("a server's flame tree is a file as others: alone as it is, beside another 
   assert.deepEqual([...same.total], [...same.b!.total]);
   assert.equal(same.total[0], tree.total[0]);
   assert.throws(() => treeOfFile({ bytes: sent.slice(0, 100), name: "t" }, null, -1));
+});
+
+test("perf script without stacks: a program whose name is an address's letters, behind blanks, is a sample as others", () => {
+  const line = (program: string, period: number) => `${program.padStart(16)}  4711 28616.75211${period}:          ${period} cpu-clock:pppH:      7fe585f116f0 strtod+0x0 (/lib/libc.so.6)\n`;
+  const p = readProfile(bytes(line("cc1", 4) + line("cc1", 5) + line("bc", 6)), "perf.txt");
+  const stacks = p.stacks.map((s) => [s.frames.map((f) => p.frames[f].name).join(";"), ...s.values]);
+  assert.deepEqual(stacks, [["cc1;strtod", 1, 4], ["cc1;strtod", 1, 5], ["bc;strtod", 1, 6]]);
+});
+
+test("perf script of a large machine: thousands of lines about it come first", () => {
+  const p = readProfile(bytes(`${"# cpuid\n".repeat(5000)}${perf}`), "perf.txt");
+  assert.equal(p.stacks.length, 5);
+});
+
+test("lines that are made to take long take none, in perf's text and in folded stacks", () => {
+  const sample = "a 1 2.5: 3 x:\n";
+  const blanks = " ".repeat(60_000);
+  const began = performance.now();
+  const lines = [
+    `a${blanks}b`, `a 1${blanks}b`, `a 1 2.5:${blanks}b\u2028`, `a 1 2.5: 3 x:${blanks}${"y".repeat(5000)}\u2028z`, `\t12 ${"a".repeat(9)}${blanks}b)`, `\t12 ${"+0x1 (".repeat(10_000)}`,
+    `\t12${blanks}\u2028`, `\t12 f${" (".repeat(20_000)}x`, `\t${"1".repeat(60_000)}x`, `\t${"1 ".repeat(30_000)}x`, `a 1 2.5: ${"3 ".repeat(30_000)}`, `a 1 2.5: 3 ${":".repeat(60_000)}x`,
+  ];
+  for (const text of lines.flatMap((line) => [`${line}\n${sample}`, `${sample}${line}\n`]))
+    try {
+      readProfile(bytes(text), "x");
+    } catch (e) {
+      assert.ok(e instanceof NotAProfile, String(e));
+    }
+  assert.equal(treeOfProfile(readProfile(bytes(`main;a${blanks}${blanks}b 7\n`), "x.folded"), 0).total[0], 7);
+  assert.throws(() => readProfile(bytes(`${sample}\t12 ${"f".repeat(70_000)}\n`), "x"), /line 2 is longer/);
+  assert.ok(performance.now() - began < 2000, `${performance.now() - began} ms`);
+});
+
+test("perf script of more events than there is room for is refused", () => {
+  const line = (event: number) => `a 1 2.5: 3 e${event}:\n`;
+  const of = (n: number, more = 0) => bytes(Array.from({ length: n }, (_, i) => line(i)).join("") + line(0).repeat(more));
+  assert.equal(readProfile(of(500), "x").types.length, 1000);
+  assert.throws(() => readProfile(of(1001), "x"), /1001 events are more than a page can hold/);
+  assert.throws(() => readProfile(of(1000, 40_000), "x"), /1000 events are more than a page can hold/);
+});
+
+test("a flame tree of a file whose description is another's is refused with a sentence", () => {
+  const t = treeOf([{ names: ["a"], value: 1 }]);
+  const side = { seconds: 1, samples: null };
+  const gap = { what: "a", why: "b", from_ms: 1, to_ms: 2, profiles: 3 };
+  const compare = { by: "rate", level: 2.5, untested: null, sides: [side, side] };
+  const of = (meta: unknown) => {
+    const file = { bytes: encode({ ...t, meta: meta as Tree["meta"] }), name: "t" };
+    assert.equal(readProfile(file.bytes, "t").stacks.length, 1);
+    return treeOfFile(file, null, -1).tree;
+  };
+  for (const good of [{}, { unit: "bytes", total: [1], filtered: [0], trimmed_nodes: 0, period: 0, left_out: [gap], left_out_more: 0, compare, later: "x" }]) assert.deepEqual(of(good).meta, good);
+  const bad = [
+    null, [1], "x", 7, { unit: 7 }, { total: "x" }, { total: [null] }, { filtered: {} }, { trimmed_nodes: "1" }, { period: [1, 2] }, { left_out: "x" }, { left_out: [null] },
+    { left_out: [{ ...gap, why: {} }] }, { left_out: [{ ...gap, from_ms: 1e300 }] }, { left_out: [{ what: "a" }] }, { left_out_more: "1" }, { compare: 1 }, { compare: { ...compare, sides: [] } },
+    { compare: { ...compare, sides: [side, null] } }, { compare: { ...compare, by: 1 } }, { compare: { ...compare, untested: {} } },
+  ];
+  for (const meta of bad) assert.throws(() => of(meta), (e: Error) => e instanceof FormatError && /its description is/.test(e.message), JSON.stringify(meta));
 });

@@ -424,12 +424,17 @@ function scaled(values: Float64Array, scale: number): Float64Array {
   return values;
 }
 
-function readMeta(r: Reader): Meta {
+/** Whether it is what the page reads. */
+export type IsMeta = (v: unknown) => v is Meta;
+
+function readMeta(r: Reader, isMeta?: IsMeta): Meta {
+  let meta: Meta;
   try {
-    return JSON.parse(new TextDecoder().decode(r.section("META").bytes)) as Meta;
+    meta = JSON.parse(new TextDecoder().decode(r.section("META").bytes)) as Meta;
   } catch {
     return fail("its description is no JSON");
   }
+  return isMeta?.(meta) === false ? fail("its description is none of a flame tree") : meta;
 }
 
 function factorOf(meta: Meta): number {
@@ -451,7 +456,8 @@ export function diffWidths(parent: Int32Array, a: Float64Array, b: Float64Array,
 const MAGIC = [0x46, 0x54, 0x52, 0x31]; // "FTR1"
 export const isFlameTree = (bytes: Uint8Array): boolean => MAGIC.every((b, i) => bytes[i] === b) && bytes[5] === 0; // no text has a 0
 
-export function decodeTree(bytes: Uint8Array): Tree {
+/** What a server of this program says of the whole is as it should be; of a file isMeta is asked. */
+export function decodeTree(bytes: Uint8Array, isMeta?: IsMeta): Tree {
   if (bytes.length < HEAD_BYTES) fail("it is too short");
   const view = new DataView(bytes.buffer, bytes.byteOffset, bytes.byteLength);
   if (view.getUint32(0, true) !== 0x31525446) fail("it is no flame tree");
@@ -468,7 +474,7 @@ export function decodeTree(bytes: Uint8Array): Tree {
   const trimmed = readTrimmed(r, n, isDiff);
   const a = settle(n, parent, self, trimmed.a);
   const common = { n, maxDepth, func, depth, parent, end: a.end, self, total: a.total };
-  const rest = { trimmed: trimmed.a, functions: readFunctions(r, n_functions), meta: readMeta(r) };
+  const rest = { trimmed: trimmed.a, functions: readFunctions(r, n_functions), meta: readMeta(r, isMeta) };
   if (!isDiff) return { ...common, ...rest, width: a.total, x: place(n, parent, a.total) };
   const selfB = scaled(r.doubles("NSLB", n), scale);
   const b = settle(n, parent, selfB, trimmed.b);

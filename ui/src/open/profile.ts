@@ -7,6 +7,7 @@
 import { TreeBuilder } from "../flame/build.ts";
 import { type Tree, decodeTree, isFlameTree, nameOf, textAt } from "../flame/tree.ts";
 import { readFolded } from "./folded.ts";
+import { isMeta } from "./meta.ts";
 import { isPerf, readPerf } from "./perf.ts";
 import { readPprof } from "./pprof.ts";
 import { readSpeedscope } from "./speedscope.ts";
@@ -55,7 +56,7 @@ const typeOf = (t: Tree): SampleType => ({ type: "weight", unit: t.meta.unit ?? 
 export function treeOfFile(file: { bytes: Uint8Array; name: string }, against: { bytes: Uint8Array; name: string } | null, wanted: number): { tree: Tree; types: SampleType[]; index: number } {
   // As the server sends it: a tree, and no stacks.
   if (!against && isFlameTree(file.bytes)) {
-    const tree = decodeTree(file.bytes);
+    const tree = decodeTree(file.bytes, isMeta);
     return { tree, types: [typeOf(tree)], index: 0 };
   }
   const profile = readProfile(file.bytes, file.name);
@@ -65,7 +66,7 @@ export function treeOfFile(file: { bytes: Uint8Array; name: string }, against: {
 }
 
 export function readProfile(bytes: Uint8Array, name: string): Profile {
-  if (isFlameTree(bytes)) return stacksOf(decodeTree(bytes));
+  if (isFlameTree(bytes)) return stacksOf(decodeTree(bytes, isMeta));
   const first = bytes.find((b) => b > 0x20);
   if (first === undefined) throw new NotAProfile(`${name} is empty.`);
   if (first === 0x7b) return readSpeedscope(JSON.parse(new TextDecoder().decode(bytes)));
