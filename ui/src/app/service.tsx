@@ -7,6 +7,7 @@ import * as api from "../api/client.ts";
 import { visible } from "../flame/names.ts";
 import * as format from "./format.ts";
 import { Failed } from "./parts.tsx";
+import { useQuestion } from "./question.ts";
 import { parsed, range, selectorText } from "./store.ts";
 import { narrowTo } from "./values.ts";
 
@@ -22,23 +23,21 @@ interface Services {
   values: api.Named[];
 }
 
-async function servicesOf(q: string, [from, to]: [number, number]): Promise<Services> {
-  const there = (await api.labels(q, from, to)).labels.map((l) => l.name);
+async function servicesOf(q: string, [from, to]: [number, number], signal: AbortSignal): Promise<Services> {
+  const there = (await api.labels(q, from, to, signal)).labels.map((l) => l.name);
   const label = labels.find((l) => there.includes(l));
   if (!label) return { label: "", values: [] };
-  const { values } = await api.values(label, q, from, to);
+  const { values } = await api.values(label, q, from, to, signal);
   return { label, values: [...values].sort((a, b) => b.series - a.series || a.name.localeCompare(b.name)) };
 }
 
 export function ServiceMenu() {
-  const [found, setFound] = useState<Services | null>(null);
-  const [failed, setFailed] = useState("");
-  const load = () => {
-    setFailed("");
-    if (range.value) servicesOf(selectorText.value, range.value).then(setFound, (e: Error) => setFailed(e.message));
-  };
+  const [isOpen, setOpen] = useState(false);
+  const [turn, setTurn] = useState(0);
+  const time = range.value;
+  const { value: found, failed } = useQuestion(isOpen && time ? `${selectorText.value} ${time} ${turn}` : "", (signal) => servicesOf(selectorText.value, time!, signal));
   return (
-    <details class="dropdown plain" data-testid="service" onToggle={(e) => e.currentTarget.open && load()}>
+    <details class="dropdown plain" data-testid="service" onToggle={(e) => setOpen(e.currentTarget.open)}>
       <summary>Choose a service</summary>
       <div class="menu below left">
         {found?.values.slice(0, MOST).map((v) => (
@@ -48,7 +47,7 @@ export function ServiceMenu() {
         ))}
         {found && found.values.length > MOST && <span class="hint">and {format.count(found.values.length - MOST)} more: write {found.label} in the selector</span>}
         {found?.values.length === 0 && <span class="hint">No label here says of which service a profile is</span>}
-        {failed && <Failed what="The services are not known" why={failed} retry={load} />}
+        {failed && <Failed what="The services are not known" why={failed} retry={() => setTurn(turn + 1)} />}
       </div>
     </details>
   );
