@@ -8,9 +8,13 @@ import { screen, state, tree } from "./store.ts";
 
 const MOST_ROWS = 100_000;
 
+/** By these several functions have one name, file and binary, and rows of functions say no more than that. */
+const alike = ["line", "address"];
+
 /** The question whose functions are those of the tree as a whole; "": all of it is there, or nobody can tell, as with loops folded. */
 export function exactQuestion(t: Tree): string {
-  return screen.value === "explore" && hasTrimmed(t) && !t.b && !state.value.loops ? (tree.value.value?.question ?? "") : "";
+  const question = screen.value === "explore" && hasTrimmed(t) && !t.b && !state.value.loops ? (tree.value.value?.question ?? "") : "";
+  return alike.includes(new URLSearchParams(question.split("?")[1]).get("group") ?? "") ? "" : question;
 }
 
 export async function exactRows(question: string, signal?: AbortSignal): Promise<ExactRow[]> {

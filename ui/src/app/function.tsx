@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // app/function.tsx - one function: its totals over time, of whom it is, who calls it and what it calls
 
-import { useMemo, useState } from "preact/hooks";
+import { useMemo, useRef, useState } from "preact/hooks";
 import * as api from "../api/client.ts";
 import { Chart } from "../chart/chart.tsx";
 import { visible } from "../flame/names.ts";
@@ -11,51 +11,32 @@ import { exactly, follows } from "./actions.ts";
 import { Boundary } from "./boundary.tsx";
 import { QueryBar } from "./explore.tsx";
 import * as format from "./format.ts";
+import { overTime } from "./overtime.ts";
 import { Empty, ErrorState, Failed, LoadBar, NoRange } from "./parts.tsx";
 import { type Item, Popup } from "./popup.tsx";
 import { useQuestion } from "./question.ts";
 import { Sandwich } from "./sandwich.tsx";
-import { failed, go, isCpu, isRate, panelRange, range, run, selectorText, state, stepFor, tree, treeParams } from "./store.ts";
+import { failed, go, isCpu, isRate, panelRange, range, run, selectorText, state, tree, treeParams } from "./store.ts";
 import { valueItems } from "./values.ts";
 
-/** Each step is a question of its own. */
-const MOST_STEPS = 30;
 const MOST_VALUES = 15;
 const MOST_NODES = 20_000;
-
-interface Sums {
-  unit: string;
-  total: number[];
-  filtered: number[];
-}
 
 /** What of stacks with the function in them is asked for. */
 function paramsOf(name: string, from: number, to: number): api.Params {
   return [...treeParams({ ...state.value, group: "function", by: [] }, selectorText.value, from, to), ["only_stacks", exactly(name)]];
 }
 
-/** As the server's lines are, one of one function: steps in which nothing was collected are left out. */
-async function overTime(name: string, [from, to]: [number, number], signal: AbortSignal): Promise<api.SeriesAnswer> {
-  const step = stepFor(((to - from) / 1000) * (240 / MOST_STEPS)) * 1000;
-  const line: api.Series = { labels: {}, t_ms: [], value: [], duration_ns: [], profiles: [] };
-  let unit = "";
-  for (let at = Math.floor(from / step) * step; at < to; at += step) {
-    const sums = await api.json<Sums>("functions", [...paramsOf(name, Math.max(at, from), Math.min(at + step, to)), ["max_rows", 1]], signal);
-    unit = sums.unit;
-    if (sums.total[0] === 0 && sums.filtered[0] === 0) continue;
-    line.t_ms.push(at);
-    line.value.push(sums.total[0]);
-    line.duration_ns.push(step * 1e6);
-    line.profiles.push(1);
-  }
-  return { step_ms: step, unit, series: [line] };
-}
-
 function OverTime(props: { name: string; range: [number, number] }) {
   const s = state.value;
   const [from, to] = props.range;
   const [turn, setTurn] = useState(0);
-  const { value, failed: why } = useQuestion(`${props.name} ${selectorText.value} ${from} ${to} ${JSON.stringify(s.chips)} ${turn}`, (signal) => overTime(props.name, props.range, signal));
+  // What is refreshed meanwhile does not end what is being asked: it would never be answered where that takes longer.
+  const of = `${props.name} ${selectorText.value} ${s.from} ${s.to} ${JSON.stringify(s.chips)} ${turn}`;
+  const asked = useRef({ of: "", range: props.range, isBusy: false });
+  if (asked.current.of !== of || (!asked.current.isBusy && String(asked.current.range) !== String(props.range))) asked.current = { of, range: props.range, isBusy: true };
+  const mine = asked.current;
+  const { value, failed: why } = useQuestion(`${of} ${mine.range}`, (signal) => overTime((a, b) => paramsOf(props.name, a, b), mine.range, signal).finally(() => (mine.isBusy = false)));
   if (why) return <Failed what="It over time cannot be shown" why={why} retry={() => setTurn(turn + 1)} />;
   if (!value) return <div class="chart" />;
   return <Chart answer={value} from={from} to={to} selection={s.sel} utc={s.utc} isRate={isRate.value} isCpu={isCpu.value} testid="function-metrics" onSelect={(sel) => go({ sel })} onCompare={(sel) => go({ sel })} onLabels={() => undefined} />;

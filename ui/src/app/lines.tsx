@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 // app/lines.tsx - the lines over time as a table, of which the graph has the heaviest
 
-import { useState } from "preact/hooks";
+import { useEffect, useState } from "preact/hooks";
 import { keyOf, nameOfSeries, totalOf } from "../chart/steps.ts";
 import { visible } from "../flame/names.ts";
 import * as format from "./format.ts";
+import { linesOpen } from "./keys.ts";
 import { Failed } from "./parts.tsx";
 import { useQuestion } from "./question.ts";
 import { allLines, isCpu, isRate, linesKey, range } from "./store.ts";
@@ -15,7 +16,9 @@ const ROWS_MAX = 300;
 export function LinesTable() {
   const [word, setWord] = useState("");
   const [turn, setTurn] = useState(0);
-  const { value, failed } = useQuestion(`${linesKey.value} ${turn}`, allLines);
+  const { value, failed } = useQuestion(linesKey.value && `${linesKey.value} ${turn}`, allLines);
+  // Back may lead to where there are none.
+  useEffect(() => void (linesKey.value || (linesOpen.value = false)), [linesKey.value]);
   if (failed) return <Failed what="The lines are not known" why={failed} retry={() => setTurn(turn + 1)} />;
   if (!value || !range.value) return <p class="hint" role="status">Waiting for the server.</p>;
   const seconds = (range.value[1] - range.value[0]) / 1000;

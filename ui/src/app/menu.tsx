@@ -51,10 +51,13 @@ function linkTo(t: Tree, node: number): string {
   return new URL(addressOf({ ...state.value, selected: pathOf(t, node) }), location.href).href;
 }
 
+/** What is trimmed in a file is nowhere else; leaves first there may be more of it than is made at once. */
+const closer = (): string => (screen.value !== "open" ? "to have been sent: zoom to it, or load more" : state.value.inverted ? "to be shown: zoom to it" : "to be in the file");
+
 /** "": it is not. */
-function hatchedBecause(t: Tree, node: number): string {
+export function hatchedBecause(t: Tree, node: number): string {
   const trimmed = (t.trimmed.get(node) ?? 0) + (t.b ? (t.b.trimmed.get(node) ?? 0) * t.b.factor : 0);
-  if (trimmed) return `${format.value(trimmed, t.meta.unit ?? "")} of it is in frames below it that are too small to have been sent: zoom to it, or load more`;
+  if (trimmed) return `${format.value(trimmed, t.meta.unit ?? "")} of it is in frames below it that are too small ${closer()}`;
   if (node > 0 && t.b && t.total[node] === 0) return "It is new: A has none of it";
   if (node > 0 && t.b && t.b.total[node] === 0) return "It is gone: B has none of it";
   return "";

@@ -297,7 +297,8 @@ function linesOf({ q, range: [from, to], sum }: LinesQuestion, signal: AbortSign
 
 /** Of the graph's lines all, as far as the server has room for them in an answer. */
 export const allLines = (signal: AbortSignal): Promise<api.SeriesAnswer> => linesOf(linesQuestion.value!, signal, 1000);
-export const linesKey = computed(() => JSON.stringify(linesQuestion.value));
+/** "": there are none. */
+export const linesKey = computed(() => (linesQuestion.value ? JSON.stringify(linesQuestion.value) : ""));
 
 const askSeries = latest(series, (signal) => linesOf(linesQuestion.value!, signal));
 const askSeriesB = latest(seriesB, (signal) => linesOf(linesQuestionB.value!, signal));

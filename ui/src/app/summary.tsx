@@ -32,7 +32,7 @@ function Trimmed(props: { tree: Tree }) {
           what is below the zoom could not be loaded: {closer.value.error.message} <button class="link" data-testid="closer-retry" onClick={lookCloser}>Try again</button>{" "}
         </span>
       )}
-      {(s.max || 1_000_000) < MOST_NODES && <button class="link" data-testid="load-more" onClick={() => go({ max: more })}>load more</button>}
+      {screen.value !== "open" && (s.max || 1_000_000) < MOST_NODES && <button class="link" data-testid="load-more" onClick={() => go({ max: more })}>load more</button>}
     </span>
   );
 }

@@ -47,14 +47,18 @@ function stepsOfOne(step: number, duration: number): number {
   return least;
 }
 
+/** A step, of some of an answer's, that whole profiles fit into, in ms. */
+export function wholeStep({ step_ms, series }: SeriesAnswer): number {
+  return stepsOfOne(step_ms, usualDuration(series)) * step_ms;
+}
+
 /**
  * What a step has is the weight of the profiles that begin in it. In steps shorter than a profile most have none, and one has
  * what several steps' time has weighed: several are one there.
  */
 export function linesOf(answer: SeriesAnswer): Lines {
-  const k = stepsOfOne(answer.step_ms, usualDuration(answer.series));
-  if (k === 1) return { step_ms: answer.step_ms, lines: answer.series };
-  const step_ms = k * answer.step_ms;
+  const step_ms = wholeStep(answer);
+  if (step_ms === answer.step_ms) return { step_ms, lines: answer.series };
   const lines = answer.series.map((s) => {
     const sums = new Map<number, number>();
     s.t_ms.forEach((t, i) => {
