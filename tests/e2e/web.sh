@@ -38,8 +38,9 @@ curl -sI "${url}explore" >"$dir/head"
 expect web.heads_alone 'HTTP/1.1 200' "$dir/head"
 header nothing_of_the_api api/v1/nothing 'application/problem+json'
 
-# Pages of one's own: the second server's are a copy, of which one is not quite the same.
+# Pages of one's own: the second server's are a copy, of which some are not quite the same.
 cp -R "$top_srcdir/ui/dist" "$dir/pages"
+echo '// Of somebody.' >>"$dir/pages/$script"
 sed -i 's/<head>/<head><meta name="generator" content="somebody">/' "$dir/pages/index.html"
 
 # A second server, of whose profiles those of three hours ago are in a block that is damaged, and others are not.
@@ -68,7 +69,8 @@ expect web.pages_of_a_directory 'content="somebody"' "$dir/body"
 curl -s "$partial$script" >"$dir/body"
 if cmp -s "$dir/body" "$dir/pages/$script"; then ok web.files_of_a_directory; else not_ok web.files_of_a_directory "$script is another"; fi
 mkdir "$dir/empty" && printf '../far.yaml\ttext/plain\t0\n' >"$dir/empty/files"
-for bad in none empty; do
+mkdir "$dir/pipe" && mkfifo "$dir/pipe/files" # which nobody writes to
+for bad in none empty pipe; do
 	"$decima" run --plugin-path "$plugins" --data "$dir/bad" -c "$dir/far.yaml" --set outputs.web.ui_dir="$dir/$bad" \
 		--set "storage.local.path=$dir/bad/store" --set "server.listen=[\"unix:$dir/bad.sock\"]" >"$dir/bad.log" 2>&1 &
 	bad_daemon=$!
