@@ -73,6 +73,13 @@ AVX2 static inline __attribute__((always_inline)) eight eight_up_by_four(eight x
 	return __builtin_shufflevector(x, (eight){ 0 }, 8, 8, 8, 8, 3, 3, 3, 3);
 }
 
+AVX2 static inline __attribute__((always_inline)) eight eight_running(eight x)
+{
+	x += eight_up_by_one(x);
+	x += eight_up_by_two(x);
+	return x + eight_up_by_four(x);
+}
+
 AVX2 static inline __attribute__((always_inline)) eight last_of_eight(eight x)
 {
 	return __builtin_shufflevector(x, x, 7, 7, 7, 7, 7, 7, 7, 7);
@@ -150,10 +157,7 @@ AVX2 static uint32_t ids_by_eight(uint32_t *v, uint32_t n, uint32_t *next)
 
 	for (; i + 8 <= n; i += 8) {
 		memcpy(&x, v + i, sizeof(x));
-		x += 1;
-		x += eight_up_by_one(x);
-		x += eight_up_by_two(x);
-		x += eight_up_by_four(x);
+		x = eight_running(x + 1);
 		const eight here = x + before;
 		memcpy(v + i, &here, sizeof(here));
 		before += last_of_eight(x);
@@ -413,9 +417,7 @@ AVX2 static int short_steps_by_eight(const uint32_t *n_steps, const uint32_t *ov
 		memcpy(&k, n_steps + i, sizeof(k));
 		memcpy(&more, over + i, sizeof(more));
 		const eight gap = (((k >> 1) ^ -(k & 1)) + 1) * step + ((more >> 1) ^ -(more & 1));
-		eight times = gap + eight_up_by_one(gap);
-		times += eight_up_by_two(times);
-		times += eight_up_by_four(times);
+		const eight times = eight_running(gap);
 		put_eight((__m256i)(times + at), base, ret + i);
 		bits |= k | more;
 		steps += k;
@@ -536,10 +538,7 @@ AVX2 static bool short_sums_by_eight(const uint32_t *v, uint32_t n, uint64_t *be
 	for (uint32_t i = 0; i < n; i += 8) {
 		memcpy(&x, v + i, sizeof(x));
 		bits |= x;
-		x = (x >> 1) ^ -(x & 1);
-		x += eight_up_by_one(x);
-		x += eight_up_by_two(x);
-		x += eight_up_by_four(x);
+		x = eight_running((x >> 1) ^ -(x & 1));
 		put_eight((__m256i)(x + sum), base, (int64_t *)ret + i);
 		sum += last_of_eight(x);
 	}
