@@ -132,7 +132,6 @@ static void keep(struct log_tail *tail, int level, struct dcm_str area, struct d
 
 	clock_gettime(CLOCK_REALTIME, &now);
 	log_tail__add(tail, &(struct log_tail_line){ .real_ns = (int64_t)now.tv_sec * 1000000000 + now.tv_nsec,
-						     .level = level,
 						     .level_name = levels[level].name,
 						     .area = area,
 						     .text = text });

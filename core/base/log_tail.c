@@ -14,7 +14,6 @@
 
 struct place {
 	int64_t real_ns;
-	int level;
 	const char *level_name;
 	uint32_t n_area, n_text;
 	char area[LOG_AREA_MAX], text[LOG_TAIL_TEXT];
@@ -61,7 +60,6 @@ void log_tail__add(struct log_tail *t, const struct log_tail_line *line)
 	if (t->n < LOG_TAIL_LINES)
 		t->n++;
 	p->real_ns = line->real_ns;
-	p->level = line->level;
 	p->level_name = line->level_name;
 	p->n_area = copy(p->area, sizeof(p->area), line->area);
 	p->n_text = copy(p->text, sizeof(p->text), line->text);
@@ -75,7 +73,6 @@ void log_tail__each(struct log_tail *t, log_tail_fn each, void *ctx)
 		const struct place *p = &t->places[(t->next + LOG_TAIL_LINES - t->n + i) % LOG_TAIL_LINES];
 
 		each(ctx, &(struct log_tail_line){ .real_ns = p->real_ns,
-						   .level = p->level,
 						   .level_name = p->level_name,
 						   .area = { p->area, p->n_area },
 						   .text = { p->text, p->n_text } });

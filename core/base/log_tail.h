@@ -17,7 +17,6 @@ enum { LOG_TAIL_LINES = 200, LOG_TAIL_TEXT = 512 };
 
 struct log_tail_line {
 	int64_t real_ns;
-	int level; /* enum dcm_log_level */
 	const char *level_name;
 	struct dcm_str area, text; /* borrowed for the call; text is cut at LOG_TAIL_TEXT bytes */
 };
