@@ -63,6 +63,15 @@ int fd__check_regular(int fd)
 	return S_ISREG(st.st_mode) ? 0 : S_ISDIR(st.st_mode) ? -EISDIR : -EMEDIUMTYPE;
 }
 
+int fd__read_regular(int dirfd, const char *path, int flags, size_t max_bytes, struct buf *b)
+{
+	CLEANUP(fd__closep)
+	int fd = openat(dirfd, path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY | flags);
+	int r = fd < 0 ? -errno : fd__check_regular(fd);
+
+	return r < 0 ? r : fd__read_all(fd, max_bytes, b);
+}
+
 /* Each part by itself, no links: an O_PATH descriptor. */
 static int walk(int root, const char *path)
 {

@@ -41,6 +41,8 @@ int fd__open_regular(const char *path);
  * who reads it waiting for ever; or of fstat(2). To be opened with O_NONBLOCK and O_NOCTTY.
  */
 int fd__check_regular(int fd);
+/* As fd__read_path(), of such a file alone. `flags`: O_NOFOLLOW, or 0. */
+int fd__read_regular(int dirfd, const char *path, int flags, size_t max_bytes, struct buf *b);
 /* The same of what is behind an O_PATH descriptor, which stays the caller's. */
 int fd__reopen_regular(int at);
 /*

@@ -274,6 +274,17 @@ static void test_open_regular(void **state)
 	assert_int_equal(fd__check_regular(folder), -EISDIR);
 	assert_int_equal(fd__check_regular(-1), -EBADF);
 	assert_int_equal(fd__reopen_regular(-1), -EBADF);
+
+	struct buf b = { 0 };
+	assert_int_equal(fd__read_regular(folder, "pipe", 0, 100, &b), -EMEDIUMTYPE);
+	assert_int_equal(fd__read_regular(folder, "nothing", 0, 100, &b), -ENOENT);
+	assert_int_equal(symlinkat("/proc/self/maps", folder, "link"), 0);
+	assert_int_equal(fd__read_regular(folder, "link", O_NOFOLLOW, 1 << 20, &b), -ELOOP);
+	assert_int_equal(b.n, 0);
+	assert_int_equal(fd__read_regular(folder, "link", 0, 1 << 20, &b), 0);
+	assert_true(b.n > 0);
+	buf__fini(&b);
+	assert_int_equal(unlinkat(folder, "link", 0), 0);
 }
 
 /* Files of /proc have no size, and are made while they are read. */

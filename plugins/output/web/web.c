@@ -88,11 +88,7 @@ static void web_stop(void *instance)
 /* A regular file in it: no pipe, which never ends, and no link, which may lead anywhere. */
 static int read_file(int dir, const char *name, size_t max_bytes, struct buf *ret)
 {
-	CLEANUP(fd__closep)
-	int fd = openat(dir, name, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY);
-	int r = fd < 0 ? -errno : fd__check_regular(fd);
-
-	return r < 0 ? r : fd__read_all(fd, max_bytes, ret);
+	return fd__read_regular(dir, name, O_NOFOLLOW, max_bytes, ret);
 }
 
 /* What stands before the next `mark`, ended by a NUL; *at goes behind it. NULL: there is none. */

@@ -262,11 +262,7 @@ static int damaged(const struct reader *rd, const char *name, const char *what, 
 /* Of a file alone: a pipe in its place would keep us waiting for ever. */
 static int read_file(const struct reader *rd, const char *name, size_t max_bytes, struct buf *b)
 {
-	CLEANUP(fd__closep)
-	int fd = openat(rd->dirfd, name, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
-	int r = fd < 0 ? -errno : fd__check_regular(fd);
-
-	return r < 0 ? r : fd__read_all(fd, max_bytes, b);
+	return fd__read_regular(rd->dirfd, name, 0, max_bytes, b);
 }
 
 /* NAME BYTES HASH of a line that says where a batch is. */
